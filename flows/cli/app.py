@@ -172,7 +172,9 @@ def data(
     from tasks.datasets.planning import resolve_request
 
     name = resolve_request(root, dataset, None, (), False).dataset
-    prepared = prepare_in_turn(name, root, lambda step: None, lambda line: typer.echo(line, err=True))
+    prepared = prepare_in_turn(
+        name, root, lambda step: typer.echo(f"  {step}", err=True), lambda line: typer.echo(line, err=True)
+    )
     table = Table("table", "rows", "md5", title=f"{prepared.name} ({prepared.language})", title_justify="left")
     counts = prepared.summary["tables"]
     for part in (one for one in prepared.tables if one in counts):  # without second names

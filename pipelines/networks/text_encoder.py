@@ -3,7 +3,7 @@ torch."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,8 @@ from pipelines.networks.folder import read_json
 
 LONGEST = 512
 """Maximum number of tokens of a text if the folder does not state a length."""
+BLOCK = 8192
+"""Texts that are encoded together."""
 
 
 class TextEncoder:
@@ -52,12 +54,18 @@ class TextEncoder:
 
     def batches(
         self, texts: Sequence[str], batch_size: int
-    ) -> list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
         """(indices of the texts [B], input_ids [B, L], attention_mask [B, L]) of each batch; texts of similar length
-        together."""
+        together, of BLOCK texts at a time."""
+        for begin in range(0, len(texts), BLOCK):
+            for rows, tokens, mask in self._batches(texts[begin : begin + BLOCK], batch_size):
+                yield begin + rows, tokens, mask
+
+    def _batches(
+        self, texts: Sequence[str], batch_size: int
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
         ids = self.encode(texts)
         order = sorted(range(len(ids)), key=lambda row: (-len(ids[row]), row))
-        batches = []
         for first in range(0, len(order), batch_size):
             rows = order[first : first + batch_size]
             width = max(1, len(ids[rows[0]]))
@@ -66,8 +74,7 @@ class TextEncoder:
             for line, row in enumerate(rows):
                 tokens[line, : len(ids[row])] = ids[row]
                 mask[line, : len(ids[row])] = 1
-            batches.append((np.asarray(rows, dtype=np.int64), tokens, mask))
-        return batches
+            yield np.asarray(rows, dtype=np.int64), tokens, mask
 
 
 def _length(settings: dict[str, Any], config: dict[str, Any]) -> int:

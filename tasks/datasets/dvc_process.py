@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import json
 import os
+import queue
 import re
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 import psutil
 
@@ -27,16 +30,20 @@ BUSY = re.compile(r"is busy, it is being blocked by:\n((?:  \(PID \d+\): .*\n)+)
 """DVC's error while another of its processes uses a path; `--wait-for-lock` does not cover it."""
 OCCUPIED = "waiting: another dvc process uses this dataset"
 RETRY_SECONDS = 1.0
+SILENT_SECONDS = 10.0
 
 
-def repro(dataset: str, root: Path, log: Path, on_line: Callable[[str], None]) -> tuple[int, str]:
+def repro(
+    dataset: str, root: Path, log: Path, on_line: Callable[[str], None], on_silence: Callable[[], None]
+) -> tuple[int, str]:
     """Run the stages of `dataset` that are out of date; returns DVC's exit status and output, which is also in `log`.
 
-    `on_line` receives each line. Waits for other processes of DVC that use the same paths.
+    `on_line` receives each line; `on_silence` is called when none has come for SILENT_SECONDS. Waits for other
+    processes of DVC that use the same paths.
     """
     waiting = False
     while True:
-        status, output = _repro(dataset, root, log, on_line)
+        status, output = _repro(dataset, root, log, on_line, on_silence)
         blocked = BUSY.search(output)
         if not status or blocked is None:
             return status, output
@@ -63,7 +70,9 @@ def is_dvc(process: psutil.Process) -> bool:
         return False
 
 
-def _repro(dataset: str, root: Path, log: Path, on_line: Callable[[str], None]) -> tuple[int, str]:
+def _repro(
+    dataset: str, root: Path, log: Path, on_line: Callable[[str], None], on_silence: Callable[[], None]
+) -> tuple[int, str]:
     lines: list[str] = []
     with (
         append_privately(log, anew=True) as record,
@@ -79,7 +88,7 @@ def _repro(dataset: str, root: Path, log: Path, on_line: Callable[[str], None]) 
         ) as process,
     ):
         try:
-            for line in process.stdout or ():
+            for line in _lines(process.stdout, on_silence):
                 record.write(redacted(line).encode())
                 record.flush()
                 lines.append(line)
@@ -88,6 +97,27 @@ def _repro(dataset: str, root: Path, log: Path, on_line: Callable[[str], None]) 
             _terminate(process.pid)
             raise
     return process.returncode, "".join(lines)
+
+
+def _lines(output: IO[str] | None, on_silence: Callable[[], None]) -> Iterator[str]:
+    """The lines of a process as they come."""
+    waiting: queue.Queue[str | None] = queue.Queue()
+
+    def read() -> None:
+        for line in output or ():
+            waiting.put(line)
+        waiting.put(None)
+
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        try:
+            line = waiting.get(timeout=SILENT_SECONDS)
+        except queue.Empty:
+            on_silence()
+            continue
+        if line is None:
+            return
+        yield line
 
 
 def _terminate(pid: int) -> None:

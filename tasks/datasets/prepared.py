@@ -23,9 +23,9 @@ from pipelines.corpora.steps.step import TABLES, prepared, table_path
 from pipelines.errors import CursusError, DataError
 from pipelines.task_families.labelled_tables import NAMED
 from tasks.datasets import dvc_process
+from tasks.datasets.step_progress import StepProgress
 from tasks.environment import state_folder
 
-_STAGE = re.compile(r"^Running stage '(\w+)@")
 _MISTAKE = re.compile(r"^(\w+Error): (.*(?:\n  .*)*)", re.MULTILINE)
 
 
@@ -51,7 +51,8 @@ class Prepared:
 
 
 def prepare(dataset: str, root: Path, on_step: Callable[[str], None] | None = None) -> Prepared:
-    """Bring a dataset up to date, calling `on_step` with the name of each step that runs, when it starts.
+    """Bring a dataset up to date, calling `on_step` with the name of each step that runs, when it starts, and with how
+    far it is.
 
     Raises the CursusError of a failed step: DataError for a source, QualityError for a failed expectation.
     """
@@ -73,13 +74,8 @@ def reproduce(dataset: str, root: Path, on_step: Callable[[str], None] | None = 
     Waits for other processes of DVC on the same paths, after passing a message to `on_step`. Raises like `prepare`.
     """
     log = state_folder(root) / "logs" / f"data-{dataset}.log"
-
-    def read(line: str) -> None:
-        started = _STAGE.match(line)
-        if on_step is not None and (started or line == dvc_process.OCCUPIED):
-            on_step(started[1] if started else line)
-
-    status, output = dvc_process.repro(dataset, root, log, read)
+    progress = StepProgress(on_step or (lambda step: None))
+    status, output = dvc_process.repro(dataset, root, log, progress.read, progress.silent)
     if status:
         raise _mistake(output, dataset, log)
 

@@ -47,7 +47,7 @@ class TerminalProgress:
 
     def print_line(self, line: str) -> None:
         """Print a line that stays above the bars."""
-        self.console.print(line)
+        self.console.print(line, soft_wrap=True)
 
     def begin(self, label: str) -> None:
         """Show a step whose process is starting."""

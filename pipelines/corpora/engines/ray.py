@@ -14,7 +14,7 @@ from pydantic import Field
 from pipelines import errors
 from pipelines.corpora.engines import Engine, ray_cluster
 from pipelines.corpora.engines.memory import CHILD
-from pipelines.corpora.engines.work import finish_unit
+from pipelines.corpora.engines.work import finish_unit, report_units
 from pipelines.errors import CursusError, DataError
 
 if TYPE_CHECKING:
@@ -47,9 +47,10 @@ class RayEngine(Engine, name="ray"):
             FinishUnit(tuple(units), home.resolve()), num_cpus=1, memory=CHILD, concurrency=min(at_once, len(units))
         )
         try:
-            for row in results.iter_rows():
+            for number, row in enumerate(results.iter_rows(), 1):
                 if row["kind"]:
                     raise _error(row["kind"], row["message"])
+                report_units(number, len(units))
         except RayError as lost:
             raise DataError(
                 f"units of work in {home} could not be finished on the Ray cluster at {self.address}, even after "

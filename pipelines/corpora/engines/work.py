@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -50,8 +50,9 @@ def run_units(units: Sequence[WorkUnit], home: Path, processes: int) -> list[Pat
         shutil.rmtree(leftover)
     waiting = [unit for unit in units if not (home / unit.name).is_dir()]
     if processes <= 1 or len(waiting) <= 1:
-        for unit in waiting:
+        for number, unit in enumerate(waiting, 1):
             finish_unit(unit, home)
+            report_units(number, len(waiting))
     else:
         (_engine.get() or Engine.default()).compute(waiting, home, processes)
     return [home / unit.name for unit in units]
@@ -68,7 +69,24 @@ def using_engine(engine: Engine) -> Iterator[None]:
         _engine.reset(before)
 
 
+@contextmanager
+def reporting(report: Callable[[str], None]) -> Iterator[None]:
+    """Within this block, call `report` with a line after each finished unit."""
+    before = _report.set(report)
+    try:
+        yield
+    finally:
+        _report.reset(before)
+
+
+def report_units(done: int, total: int) -> None:
+    """Report that `done` of `total` units are finished."""
+    if (report := _report.get()) is not None:
+        report(f"{done:,} of {total:,} parts")
+
+
 _engine: ContextVar[Engine | None] = ContextVar("engine", default=None)
+_report: ContextVar[Callable[[str], None] | None] = ContextVar("report", default=None)
 
 
 def finish_unit(unit: WorkUnit, home: Path) -> None:

@@ -13,6 +13,7 @@ import errno
 import importlib
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NoReturn
 
-from pipelines.corpora.engines.work import using_engine
+from pipelines.corpora.engines.work import reporting, using_engine
 from pipelines.corpora.settings.dataset import DatasetSettings, load_dataset
 from pipelines.corpora.settings.runtime import DataRuntime, load_runtime
 from pipelines.corpora.shards.held_out import HELD_OUT
@@ -42,6 +43,9 @@ tables (`pipelines.corpora.settings.tables`)."""
 COUNTS = "counts.json"
 """File in the folder of a step: what each step up to it did to each table."""
 _SHARDS = "shards"
+PROGRESS = "progress: "
+"""Beginning of a line on standard output about how far a step is."""
+PROGRESS_SECONDS = 5
 
 
 @dataclass(frozen=True)
@@ -133,7 +137,7 @@ def run_step(step: Callable[[str, Path], None]) -> NoReturn:
         print(f"usage: python -m {step.__module__} DATASET", file=sys.stderr)
         raise SystemExit(2)
     try:
-        with using_engine(load_runtime(Path.cwd()).engine):
+        with using_engine(load_runtime(Path.cwd()).engine), reporting(_PrintedProgress()):
             _importable(step)(sys.argv[1], Path.cwd())
     except CursusError as mistake:
         fail(mistake)
@@ -144,6 +148,18 @@ def run_step(step: Callable[[str, Path], None]) -> NoReturn:
             raise
         fail(StoreError(f"no space left on the device of {Path.cwd() / 'data'}: free some space and run again"))
     raise SystemExit(0)
+
+
+class _PrintedProgress:
+    """Prints lines of progress that `tasks.datasets.step_progress` reads, at most one in PROGRESS_SECONDS."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+
+    def __call__(self, line: str) -> None:
+        if time.monotonic() - self._last >= PROGRESS_SECONDS:
+            self._last = time.monotonic()
+            print(f"{PROGRESS}{line}", flush=True)
 
 
 def _importable(step: Callable[[str, Path], None]) -> Callable[[str, Path], None]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipelines.corpora.shards.example_table import ExampleTable
 from pipelines.errors import DataError, RecipeError
 from pipelines.judging.samples import key_of
 from pipelines.judging.subjects import JudgingJob, Subject
@@ -144,24 +146,25 @@ class EvaluationContext:
         return np.stack([self.predictions(subject) for subject in self.subjects[stage]])
 
     def _split(self, name: str) -> Split:
-        rows = self.examples(name)
-        return Split([row["text"] for row in rows], [str(row["label"]) for row in rows])
+        texts, labels = [], []
+        for row in self.examples(name):
+            texts.append(row["text"])
+            labels.append(sys.intern(str(row["label"])))
+        return Split(texts, labels)
 
-    def examples(self, name: str) -> list[Row]:
-        """The rows of a labelled table. Raises DataError if it is missing or empty."""
-        from pyarrow import parquet
-
+    def examples(self, name: str) -> ExampleTable:
+        """The rows of a labelled table, read as they are needed. Raises DataError if it is missing or empty."""
         if name not in self._tables:
             raise DataError(
                 f"the evaluate stage needs the table {name!r}; its dataset has {', '.join(sorted(self._tables))}"
             )
-        rows: list[Row] = parquet.read_table(self._tables[name]).to_pylist()
-        if not rows:
+        table = ExampleTable(self._tables[name])
+        if not table:
             raise DataError(f"{self._tables[name]}: the table is empty; evaluation needs at least one example")
-        return rows
+        return table
 
     @cached_property
-    def rows(self) -> list[Row]:
+    def rows(self) -> ExampleTable:
         """The test examples."""
         return self.examples("test")
 
@@ -179,7 +182,8 @@ class EvaluationContext:
     @cached_property
     def gold(self) -> list[Answer]:
         """The ground truth of each test example."""
-        return [self.family.gold(row) for row in self.rows]
+        gold = [self.family.gold(row) for row in self.rows]
+        return [sys.intern(right) if isinstance(right, str) else right for right in gold]
 
     def answers(self, subject: Subject) -> list[Answer]:
         """Answers of `subject` to the test examples; computed once."""

@@ -4,6 +4,7 @@ table."""
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -58,18 +59,20 @@ class SlicesEvaluation(Evaluation, name="slices"):
         family = context.family
         metric = self.chosen_metric(self.metric, family)
         score = family.scorer(metric)
-        texts = [family.text(row) for row in context.rows]
+        known = _known(context)
+        lengths, unknown = [], []
+        for row in context.rows:
+            text = family.text(row)
+            lengths.append(len(text))
+            unknown.append(100 * unknown_word_share(text, known))
         parts = {
-            "length": ("characters", quartile_slices([len(text) for text in texts])),
-            "unknown_words": (
-                "percent",
-                quartile_slices([100 * share for share in unknown_word_shares(texts, _known(context))]),
-            ),
+            "length": ("characters", quartile_slices(lengths)),
+            "unknown_words": ("percent", quartile_slices(unknown)),
             "source": ("", source_slices(context.rows)),
         }
         return {
             "metric": metric,
-            "examples": len(texts),
+            "examples": len(lengths),
             "resamples": RESAMPLES,
             "slices": [
                 {"by": by, "unit": unit, "groups": [_scored(context, group, score) for group in groups]}
@@ -137,20 +140,17 @@ def source_slices(rows: Sequence[Row]) -> list[Slice]:
     if not isinstance(rows[0].get(column), str):
         return []
     # a source is a file and a position in it
-    names = [re.sub(r"[:@]\d+$", "", str(row[column])) for row in rows]
+    names = [sys.intern(re.sub(r"[:@]\d+$", "", str(row[column]))) for row in rows]
     known = sorted(set(names))
     if len(known) > MAX_SOURCES:
         return []
     return [Slice(name, np.flatnonzero(np.asarray(names) == name)) for name in known]
 
 
-def unknown_word_shares(texts: Sequence[str], known: frozenset[str]) -> list[float]:
-    """For each text, the share of its words that are not in `known`; 0 for a text without words."""
-    shares = []
-    for text in texts:
-        words = word_units(text)
-        shares.append(sum(word not in known for word in words) / len(words) if words else 0.0)
-    return shares
+def unknown_word_share(text: str, known: frozenset[str]) -> float:
+    """The share of the words of a text that are not in `known`; 0 without words."""
+    words = word_units(text)
+    return sum(word not in known for word in words) / len(words) if words else 0.0
 
 
 def word_units(text: str) -> list[str]:

@@ -23,7 +23,7 @@ from pipelines.errors import RecipeError
 from pipelines.judging.evaluations import Evaluation
 from pipelines.judging.evaluations.context import EvaluationContext
 from pipelines.judging.samples import SAMPLES, TIMINGS, write_samples
-from pipelines.judging.subjects import JudgingJob
+from pipelines.judging.subjects import JudgingJob, Subject
 from pipelines.lineage.disk import atomic_write, write_text_atomically
 from pipelines.lineage.results import Result
 from pipelines.task_families.labelled_tables import MAIN
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 EVALUATION = "evaluation.json"
 PREDICTIONS = "predictions.parquet"
 PROBABILITY_DIGITS = 6
+ROWS_AT_ONCE = 8192
+"""Rows of predictions that are written together."""
 
 
 class SuiteStage(Protocol):
@@ -105,22 +107,6 @@ def _write_predictions(context: EvaluationContext, path: Path) -> None:
     import pyarrow
     from pyarrow import parquet
 
-    columns: dict[str, list[Any]] = {
-        name: [] for name in ("stage", "seed", "index", "label", "predicted", "probabilities")
-    }
-    for models in context.task_models.values():
-        for subject in models:
-            size = len(context.rows)
-            columns["stage"] += [subject.stage] * size
-            columns["seed"] += [subject.seed] * size
-            columns["index"] += range(size)
-            columns["label"] += [_as_text(answer) for answer in context.gold]
-            if context.has_class_probabilities(subject):
-                columns["predicted"] += [context.labels[choice] for choice in context.predictions(subject)]
-                columns["probabilities"] += context.probabilities(subject).round(PROBABILITY_DIGITS).tolist()
-            else:
-                columns["predicted"] += [_as_text(answer) for answer in context.answers(subject)]
-                columns["probabilities"] += [None] * size
     schema = pyarrow.schema(
         [
             ("stage", pyarrow.string()),
@@ -133,8 +119,30 @@ def _write_predictions(context: EvaluationContext, path: Path) -> None:
         # classes of the columns of `probabilities`, in order
         metadata={"labels": json.dumps(context.labels, ensure_ascii=False)},
     )
-    with atomic_write(path) as temporary:
-        parquet.write_table(pyarrow.table(columns, schema=schema), temporary)
+    size = len(context.rows)
+    with atomic_write(path) as temporary, parquet.ParquetWriter(temporary, schema) as writer:
+        for subject in (one for models in context.task_models.values() for one in models):
+            for begin in range(0, size, ROWS_AT_ONCE):
+                rows = slice(begin, min(size, begin + ROWS_AT_ONCE))
+                columns = _prediction_columns(context, subject, rows)
+                writer.write_table(pyarrow.table(columns, schema=schema))
+
+
+def _prediction_columns(context: EvaluationContext, subject: Subject, rows: slice) -> dict[str, Any]:
+    size = rows.stop - rows.start
+    columns: dict[str, Any] = {
+        "stage": [subject.stage] * size,
+        "seed": [subject.seed] * size,
+        "index": range(rows.start, rows.stop),
+        "label": [_as_text(answer) for answer in context.gold[rows]],
+    }
+    if context.has_class_probabilities(subject):
+        predicted = [context.labels[choice] for choice in context.predictions(subject)[rows]]
+        probabilities: list[Any] = context.probabilities(subject)[rows].round(PROBABILITY_DIGITS).tolist()
+    else:
+        predicted = [_as_text(answer) for answer in context.answers(subject)[rows]]
+        probabilities = [None] * size
+    return {**columns, "predicted": predicted, "probabilities": probabilities}
 
 
 def _as_text(answer: Answer) -> str:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from pipelines.serving.runtimes import Compute
     from pipelines.task_families import Answer, Row, Task
-    from pipelines.task_families.encoding import EncodedExamples
 
 
 class Answerer:
@@ -95,25 +94,19 @@ class Answerer:
         """float32 [N, C]: the logits of the classes `task.labels` for `rows`, by a classifier that torch computes."""
         import torch
 
-        result = np.zeros((len(rows), len(self.task.labels)), dtype=np.float32)
-        with torch.inference_mode():
-            encoded, opened = self._encoded(rows), self._opened
-            requested = frozenset({Signal.LOGITS})
-            for chosen, _, signals in outputs_of(opened.network, opened.record.head, encoded, requested, batch_size):
-                result[chosen] = signals[Signal.LOGITS].float().numpy()
-        return result
-
-    def _encoded(self, rows: Sequence[Row]) -> EncodedExamples:
-        import torch
-
         torch.set_num_threads(self._threads)
-        opened = self._opened
+        opened, record, requested = self._opened, self._opened.record, frozenset({Signal.LOGITS})
         length = int(opened.tokenizer.model_max_length)
-        encoded = encode_examples(
-            opened.record.head, rows, self.task, opened.tokenizer, length, opened.features, answers=False
-        )
-        complete_batches(encoded, opened.record, opened.tokenizer, length)
-        return encoded
+        result = np.zeros((len(rows), len(self.task.labels)), dtype=np.float32)
+        for block in excerpts(rows, BLOCK, CHARACTERS):
+            encoded = encode_examples(
+                record.head, block, self.task, opened.tokenizer, length, opened.features, answers=False
+            )
+            complete_batches(encoded, record, opened.tokenizer, length)
+            with torch.inference_mode():
+                for chosen, _, signals in outputs_of(opened.network, record.head, encoded, requested, batch_size):
+                    result[block.first + chosen] = signals[Signal.LOGITS].float().numpy()
+        return result
 
 
 def _with_compute(compute: Compute, folder: Path) -> OpenedModel:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pipelines.corpora.engines.work import reporting
+from pipelines.corpora.shards.example_table import ExampleTable, JoinedRows
 from pipelines.errors import DataError
 from pipelines.lineage.results import SCRATCH
 from pipelines.models.features import encode_part
@@ -22,7 +24,6 @@ from pipelines.task_families.labelled_tables import labelled_table, read_as, tas
 from pipelines.training.activity import Activity
 from pipelines.training.assembly.new_words import add_words
 from pipelines.training.batches.encoded_documents import TEXT
-from pipelines.training.batches.example_table import ExampleTable, JoinedRows
 from pipelines.training.batches.examples import ExampleBatches
 from pipelines.training.batches.few_labels import subsample
 from pipelines.training.batches.plain_text import PlainBatches
@@ -96,18 +97,20 @@ def _plain_batches(job: Job, tokenizer: PreTrainedTokenizerFast) -> PlainBatches
     stage, budget = job.stage, job.stage.budget
     tables = list(tables_of(job).values())
     cache = job.cache or job.out / SCRATCH / "tokens"
-    stream = process_group.rank_zero_first(
-        lambda: token_stream(
-            tables,
-            tokenizer,
-            stage.segmentation,
-            budget.tokens,
-            cache,
-            job.runtime.threads,
-            stage.annotations,
-            stage.texts,
+    activity = Activity(job.out)
+    with reporting(lambda line: activity(f"tokenising texts: {line}")):
+        stream = process_group.rank_zero_first(
+            lambda: token_stream(
+                tables,
+                tokenizer,
+                stage.segmentation,
+                budget.tokens,
+                cache,
+                job.runtime.threads,
+                stage.annotations,
+                stage.texts,
+            )
         )
-    )
     rows = max(1, budget.batch_tokens // budget.length)
     tokens = budget.tokens if budget.tokens is not None else round((budget.epochs or 1) * len(stream.tokens))
     return PlainBatches(

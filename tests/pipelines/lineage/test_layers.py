@@ -47,7 +47,7 @@ training.loop.inputs training.loop.module training.loop.no_op_profiler training.
 training.loop.stopping training.loop.trained_line training.loop.validation training.metrics_log training.ranks
 training.ranks.process_group vocabulary words
 task_families.columns task_families.excerpt models.answering training.activity training.batches.digesting_file
-training.batches.stored_examples training.loop.whole_scores training.batches.example_table
+training.batches.stored_examples training.loop.whole_scores corpora.shards.example_table
 """
 """The modules that compute every training stage: a change of any of them computes every model anew."""
 

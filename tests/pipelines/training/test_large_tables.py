@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.corpora.shards.example_table import ExampleTable
 from pipelines.lineage.results import EXAMPLES, METRICS, SAMPLE
 from pipelines.recipe.job import Job
 from pipelines.serving.answering.answerer import Answerer
 from pipelines.task_families import TaskFamily
 from pipelines.training.batches import stored_examples
-from pipelines.training.batches.example_table import ExampleTable
 from pipelines.training.metrics_log import read_metrics
 from pipelines.training.ranks.run import run
 from tests.pipelines.training.conftest import Trained

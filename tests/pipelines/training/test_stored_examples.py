@@ -17,6 +17,7 @@ import pyarrow
 import pyarrow.parquet as parquet
 import pytest
 
+from pipelines.corpora.shards.example_table import ExampleTable, JoinedRows
 from pipelines.errors import DataError
 from pipelines.models.features import encode_part
 from pipelines.parts.annotations.languages_by_script import LanguagesByScript
@@ -25,7 +26,6 @@ from pipelines.task_families import Row, Task, TaskFamily
 from pipelines.task_families.columns import RaggedArrays, lengths_of
 from pipelines.task_families.excerpt import excerpts
 from pipelines.training.batches import stored_examples
-from pipelines.training.batches.example_table import ExampleTable, JoinedRows
 from pipelines.training.batches.examples import BUCKET, ExampleBatches
 from pipelines.training.batches.stored_examples import encode_stored
 from pipelines.training.batches.token_stream import MANIFEST

@@ -43,7 +43,7 @@ def ran(checkout: Path) -> list[str]:
     )
     steps, heavy = json.loads(done.stdout.splitlines()[-1])
     assert heavy == []
-    return [step for step in steps if step != "pin"]
+    return [step for step in steps if step != "pin" and ":" not in step]  # without lines of progress
 
 
 def test_digests_are_the_md5_of_the_tables(checkout: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from pyarrow import parquet
 from sklearn.metrics import f1_score, precision_recall_fscore_support
 
-from pipelines.judging.evaluations.slices import quartile_slices, source_slices, unknown_word_shares, word_units
+from pipelines.judging.evaluations.slices import quartile_slices, source_slices, unknown_word_share, word_units
 from pipelines.judging.evaluations.stage import EVALUATION, PREDICTIONS, evaluate
 from tests.pipelines.judging.evaluations.conftest import Trained
 from tests.pipelines.judging.evaluations.test_robustness import job
@@ -67,7 +67,8 @@ def test_quartiles_keep_equal_values_together_and_sources_are_files() -> None:
 
 def test_a_word_is_unknown_without_case_and_two_characters_are_one() -> None:
     assert word_units("Ada wrote, 这本书 it") == ["ada", "wrote", "这本", "本书", "it"]
-    assert unknown_word_shares(["ADA left", "这本书", ""], frozenset({"ada", "这本"})) == [0.5, 0.5, 0.0]
+    shares = [unknown_word_share(text, frozenset({"ada", "这本"})) for text in ("ADA left", "这本书", "")]
+    assert shares == [0.5, 0.5, 0.0]
 
 
 def test_errors_are_the_most_confident_wrong_answers(found: tuple[dict[str, Any], list[dict[str, Any]]]) -> None:
