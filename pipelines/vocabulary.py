@@ -236,6 +236,9 @@ class Signal(VocabularyWord):
     0."""
     HIDDEN_STATES = "hidden_states"
     """tuple of layers + 1 tensors [B, L, H]: embeddings first, top layer last."""
+    ATTENTION_SCORES = "attention_scores"
+    """tuple of one tensor [B, heads, L, L] for each layer: what token i gives token j before the softmax, without any
+    mask; layers may differ in the number of heads."""
     MEMORY = "memory"
     """tuple of tensors, detached: the state to pass to the batch that continues this batch's rows."""
     ACTIVATIONS = "activations"
@@ -273,6 +276,9 @@ class Ability(StrEnum):
     on."""
     WITHIN_DOCUMENTS = "within_documents"
     """Attention can be restricted to the documents of a packed row, so that each is read as if it were alone."""
+    ATTENTION_SCORES = "attention_scores"
+    """Every layer attends by the scaled products of the linear layers of query and key of its own input, which the
+    architecture names, and by nothing else: the scores can be computed again from hidden states."""
     VISIBILITY = "visibility"
     """Which tokens attend to which can be said for every pair of a row."""
     STATIC = "static"

@@ -68,6 +68,17 @@ def _check_signals(stage: Stage, teacher: Stage) -> Problem | None:
                 f"{objective.name} matches {listed(lacking)}, which {stage.teacher} does not provide with its head "
                 f"{heads[0].name}; name a stage with one of the heads {listed(fits)}",
             )
+        if teacher.backbone is None:
+            continue
+        for head, signal in ((head, signal) for head in heads for signal in sorted(objective.needs_signals)):
+            ability = head.needs_ability_for.get(signal)
+            if objective.needs_teacher and ability is not None and ability not in teacher.backbone.offers:
+                return (
+                    "teacher",
+                    f"{objective.name} matches {signal}, which {head.name} provides on a backbone that is {ability}, "
+                    f"and that of {stage.teacher} ({teacher.backbone.label}) is not; backbones that fit: "
+                    f"{', '.join(teacher.backbone.names_offering(frozenset({ability})))}",
+                )
     return None
 
 

@@ -126,6 +126,10 @@ def check_signals(head: Head, body: str, network: PreTrainedModel, batch: dict[F
         if signal in shapes:
             assert len(value.shape) == len(shapes[signal]), signal
             assert all(w is None or w == h for w, h in zip(shapes[signal], value.shape, strict=True)), signal
+    if Signal.ATTENTION_SCORES in wanted:
+        scores = said[Signal.ATTENTION_SCORES]
+        assert len(scores) == len(said[Signal.HIDDEN_STATES]) - 1
+        assert all(one.shape == (rows, network.config.num_attention_heads, length, length) for one in scores)
     if Signal.HIDDEN_STATES in wanted:
         assert all(layer.shape[:2] == (rows, length) for layer in said[Signal.HIDDEN_STATES])
 

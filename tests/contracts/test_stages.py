@@ -45,6 +45,7 @@ ELSEWHERE: dict[Part, str] = {
     ("heads", "continuation"): "tests/pipelines/parts/heads/test_continuation.py",
     ("heads", "multiple_choice"): "tests/pipelines/parts/heads/test_regression_and_choice.py",
     ("heads", "regression"): "tests/pipelines/parts/heads/test_regression_and_choice.py",
+    ("objectives", "match_attention"): "tests/reference/test_match_attention.py",
     ("objectives", "match_token_logits"): "tests/pipelines/training/test_shared_tokens.py",
     ("objectives", "squared_error"): "tests/pipelines/parts/heads/test_regression_and_choice.py",
     **{

@@ -20,6 +20,7 @@ class Bert(Architecture, name="bert"):
             Ability.SEGMENT_PAIRS,
             Ability.ONE_STACK,
             Ability.WITHIN_DOCUMENTS,
+            Ability.ATTENTION_SCORES,
             Ability.VISIBILITY,
         }
     )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from pipelines.parts.heads import Batch, Signals
+from pipelines.parts.heads.layer_signals import LAYERS
 from pipelines.parts.heads.word_tags import WordTaggingHead
 from pipelines.task_families.tagging import OUTSIDE, is_valid_transition
 from pipelines.vocabulary import Signal
@@ -27,7 +28,7 @@ class CrfTaggingHead(WordTaggingHead, name="crf_tagging"):
     """
 
     paper = "arXiv:1603.01360"
-    provides = frozenset({Signal.TAG_LOGITS, Signal.TAG_TRANSITIONS, Signal.HIDDEN_STATES})
+    provides = LAYERS | {Signal.TAG_LOGITS, Signal.TAG_TRANSITIONS}
     answers_from: ClassVar[frozenset[Signal]] = frozenset({Signal.TAG_LOGITS, Signal.TAG_TRANSITIONS})
     transitions: ClassVar[bool] = True
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pipelines.errors import RecipeError
 from pipelines.parts.architectures import Architecture
 from pipelines.parts.heads import Batch, Head, backbone_inputs
+from pipelines.parts.heads.layer_signals import LAYERS, NEED_ABILITIES, layer_signals
 from pipelines.vocabulary import Ability, Field, Signal
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ class MaskedLMHead(Head, name="masked_lm"):
 
     paper = "arXiv:1810.04805"
     needs = frozenset({Field.INPUT_IDS, Field.MASKED_POSITIONS})
-    provides = frozenset({Signal.MASKED_LOGITS, Signal.POOLED, Signal.HIDDEN_STATES})
+    provides = LAYERS | {Signal.MASKED_LOGITS, Signal.POOLED}
+    needs_ability_for = NEED_ABILITIES
     needs_abilities = frozenset({Ability.BIDIRECTIONAL})
 
     def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
@@ -69,13 +71,13 @@ class MaskedLMHead(Head, name="masked_lm"):
 def read_backbone(
     network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]
 ) -> tuple[Tensor, dict[Signal, Any]]:
-    """The top hidden states [B, L, H] of a bidirectional backbone, and POOLED and HIDDEN_STATES if `requested`."""
+    """The top hidden states [B, L, H] of a bidirectional backbone, and POOLED and `LAYERS` if `requested`."""
     outputs = backbone_outputs(network, batch, requested)
-    return outputs.last_hidden_state, signals_of(outputs, batch, requested)
+    return outputs.last_hidden_state, signals_of(network, outputs, batch, requested)
 
 
 def backbone_outputs(network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> Any:
-    """The backbone's own outputs for `batch`, with all hidden states if these are `requested`."""
+    """The backbone's own outputs for `batch`, with all hidden states if `requested` has any of `LAYERS`."""
     from inspect import signature
 
     from pipelines.networks.visibility import with_mask
@@ -84,17 +86,15 @@ def backbone_outputs(network: PreTrainedModel, batch: Batch, requested: frozense
     key = str(Field.POSITION_IDS)
     if key in inputs and key not in signature(backbone.forward).parameters:
         del inputs[key]  # relative positions do not change when a text is shifted
-    return backbone(**inputs, output_hidden_states=Signal.HIDDEN_STATES in requested)
+    return backbone(**inputs, output_hidden_states=bool(LAYERS & requested))
 
 
-def signals_of(outputs: Any, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
-    """POOLED and HIDDEN_STATES of the backbone's `outputs`, if `requested`."""
-    signals: dict[Signal, Any] = {}
+def signals_of(network: PreTrainedModel, outputs: Any, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
+    """POOLED and `LAYERS` of the outputs of the backbone of `network`, if `requested`."""
+    signals = layer_signals(network, outputs, requested)
     if Signal.POOLED in requested:
         top, mask = outputs.last_hidden_state, batch.get(Field.ATTENTION_MASK)
         signals[Signal.POOLED] = (
             top.mean(1) if mask is None else (top * mask.unsqueeze(-1)).sum(1) / mask.sum(1, keepdim=True)
         )
-    if Signal.HIDDEN_STATES in requested:
-        signals[Signal.HIDDEN_STATES] = outputs.hidden_states
     return signals

@@ -33,7 +33,7 @@ class MaskedLMAndPairsHead(MaskedLMHead, name="masked_lm_and_pairs"):
 
     def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
         outputs = backbone_outputs(network, batch, requested)
-        signals = signals_of(outputs, batch, requested)
+        signals = signals_of(network, outputs, batch, requested)
         signals |= self.masked_signals(network, batch, outputs.last_hidden_state, requested)
         if Signal.SEGMENT_LOGITS in requested:
             architecture = Architecture.of(network.config)

@@ -9,6 +9,7 @@ import numpy as np
 
 from pipelines.errors import DataError
 from pipelines.parts.heads import Batch, Signals
+from pipelines.parts.heads.layer_signals import LAYERS
 from pipelines.parts.heads.pooled_text import PooledTextHead, highest
 from pipelines.parts.heads.token_rows import TokenRows, column, refuse_empty, token_rows
 from pipelines.task_families.columns import Columns
@@ -34,7 +35,7 @@ class MultipleChoiceHead(PooledTextHead, name="multiple_choice"):
 
     paper = "Radford et al. 2018"
     needs = frozenset({Field.INPUT_IDS, Field.ATTENTION_MASK, Field.CHOICES})
-    provides = frozenset({Signal.LOGITS, Signal.POOLED, Signal.HIDDEN_STATES, Signal.NEXT_LOGITS})
+    provides = LAYERS | {Signal.LOGITS, Signal.POOLED, Signal.NEXT_LOGITS}
     reads = frozenset({"multiple_choice"})
     labels = frozenset({Field.LABELS})
     answers_from: ClassVar[frozenset[Signal]] = frozenset({Signal.LOGITS})

@@ -10,6 +10,7 @@ from pydantic import Field as Option
 
 from pipelines.errors import RecipeError
 from pipelines.parts.heads import Batch, Head, Signals, backbone_inputs
+from pipelines.parts.heads.layer_signals import LAYERS, NEED_ABILITIES, layer_signals
 from pipelines.parts.heads.token_rows import TokenRows, column, refuse_empty, token_rows
 from pipelines.task_families.columns import Columns
 from pipelines.task_families.encoding import EncodedExamples, FieldArrays
@@ -34,7 +35,10 @@ class PooledTextHead(Head):
     needs = frozenset({Field.INPUT_IDS, Field.ATTENTION_MASK})
     needs_abilities = frozenset({Ability.ONE_STACK})
     annotates = True
-    needs_ability_for: ClassVar[Mapping[Signal, Ability]] = {Signal.NEXT_LOGITS: Ability.CAUSAL}
+    needs_ability_for: ClassVar[Mapping[Signal, Ability]] = {
+        **NEED_ABILITIES,
+        Signal.NEXT_LOGITS: Ability.CAUSAL,
+    }
 
     pooling: Literal["cls", "mean", "last", "concat", "pooler"] = "mean"
     """Representation of a text: the top hidden state of its first token (`cls`) or of its last (`last`: for causal
@@ -68,11 +72,9 @@ class PooledTextHead(Head):
     ) -> tuple[ClassificationOutput, dict[Signal, Any]]:
         """The outputs of `network`, and the signals that do not depend on the meaning of its scores."""
         outputs: ClassificationOutput = network(
-            **backbone_inputs(batch, network), output_hidden_states=Signal.HIDDEN_STATES in requested
+            **backbone_inputs(batch, network), output_hidden_states=bool(LAYERS & requested)
         )
-        signals: dict[Signal, Any] = {Signal.POOLED: outputs.pooled}
-        if Signal.HIDDEN_STATES in requested:
-            signals[Signal.HIDDEN_STATES] = outputs.hidden_states
+        signals = {Signal.POOLED: outputs.pooled, **layer_signals(network, outputs, requested)}
         if Signal.NEXT_LOGITS in requested:
             signals[Signal.NEXT_LOGITS] = _next_logits(network, cast("Tensor", outputs.last_hidden_state))
         return outputs, signals

@@ -11,6 +11,7 @@ from pydantic import Field as Option
 
 from pipelines.errors import DataError
 from pipelines.parts.heads import Batch, Signals
+from pipelines.parts.heads.layer_signals import LAYERS
 from pipelines.parts.heads.pooled_text import PooledTextHead, encode_texts
 from pipelines.parts.heads.token_rows import column
 from pipelines.task_families.excerpt import number_of
@@ -32,7 +33,7 @@ class RegressionHead(PooledTextHead, name="regression"):
     """
 
     paper = "arXiv:1810.04805"
-    provides = frozenset({Signal.SCORE, Signal.POOLED, Signal.HIDDEN_STATES, Signal.NEXT_LOGITS})
+    provides = LAYERS | {Signal.SCORE, Signal.POOLED, Signal.NEXT_LOGITS}
     reads = frozenset({"pair_regression"})
     labels = frozenset({Field.SCORES})
     answers_from: ClassVar[frozenset[Signal]] = frozenset({Signal.SCORE})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pipelines.parts.heads import Batch, Head
+from pipelines.parts.heads.layer_signals import LAYERS, NEED_ABILITIES
 from pipelines.parts.heads.masked_lm import read_backbone
 from pipelines.vocabulary import Ability, Field, Signal
 
@@ -20,7 +21,8 @@ class ReplacedTokensHead(Head, name="replaced_tokens"):
 
     paper = "arXiv:2003.10555"
     needs = frozenset({Field.INPUT_IDS})
-    provides = frozenset({Signal.REPLACED_LOGITS, Signal.POOLED, Signal.HIDDEN_STATES})
+    provides = LAYERS | {Signal.REPLACED_LOGITS, Signal.POOLED}
+    needs_ability_for = NEED_ABILITIES
     needs_abilities = frozenset({Ability.BIDIRECTIONAL, Ability.DISCRIMINATOR})
 
     def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:

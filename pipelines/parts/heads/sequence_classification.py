@@ -9,6 +9,7 @@ import numpy as np
 
 from pipelines.errors import DataError
 from pipelines.parts.heads import Batch, Signals
+from pipelines.parts.heads.layer_signals import LAYERS
 from pipelines.parts.heads.pooled_text import PooledTextHead, encode_texts, highest, one_order
 from pipelines.parts.heads.token_rows import column
 from pipelines.task_families.excerpt import number_of
@@ -26,7 +27,7 @@ class SequenceClassificationHead(PooledTextHead, name="sequence_classification")
     """Class scores of a text, or of a pair encoded as one row."""
 
     paper = "arXiv:1810.04805"
-    provides = frozenset({Signal.LOGITS, Signal.POOLED, Signal.HIDDEN_STATES, Signal.NEXT_LOGITS})
+    provides = LAYERS | {Signal.LOGITS, Signal.POOLED, Signal.NEXT_LOGITS}
     reads = frozenset({"text_classification", "pair_classification"})
     labels = frozenset({Field.LABELS})
     answers_from: ClassVar[frozenset[Signal]] = frozenset({Signal.LOGITS})

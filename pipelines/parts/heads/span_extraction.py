@@ -10,6 +10,7 @@ from pydantic import Field as Option
 
 from pipelines.parts.heads import Batch, Head, Signals, backbone_inputs
 from pipelines.parts.heads.context_windows import EncodedContexts, encode_contexts
+from pipelines.parts.heads.layer_signals import LAYERS, NEED_ABILITIES, layer_signals
 from pipelines.vocabulary import Ability, Field, Signal
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ class SpanExtractionHead(Head, name="span_extraction"):
 
     paper = "arXiv:1810.04805"
     needs = frozenset({Field.INPUT_IDS, Field.ATTENTION_MASK, Field.ANSWERABLE})
-    provides = frozenset({Signal.SPAN_LOGITS, Signal.HIDDEN_STATES})
+    provides = LAYERS | {Signal.SPAN_LOGITS}
+    needs_ability_for = NEED_ABILITIES
     needs_abilities = frozenset({Ability.BIDIRECTIONAL})
     reads = frozenset({"span_extraction"})
     labels = frozenset({Field.SPAN_LABELS})
@@ -55,15 +57,13 @@ class SpanExtractionHead(Head, name="span_extraction"):
         return SpanExtractor(config)
 
     def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
-        outputs = network(**backbone_inputs(batch, network), output_hidden_states=Signal.HIDDEN_STATES in requested)
+        outputs = network(**backbone_inputs(batch, network), output_hidden_states=bool(LAYERS & requested))
         outside = batch[Field.ANSWERABLE] == 0
         outside[:, 0] = False
         signals: dict[Signal, Any] = {
             Signal.SPAN_LOGITS: outputs.logits.masked_fill(outside.unsqueeze(-1), float("-inf"))
         }
-        if Signal.HIDDEN_STATES in requested:
-            signals[Signal.HIDDEN_STATES] = outputs.hidden_states
-        return signals
+        return signals | layer_signals(network, outputs, requested)
 
     def encode(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from pipelines.parts.heads.layer_signals import LAYERS
 from pipelines.parts.heads.word_tags import WordTaggingHead
 from pipelines.vocabulary import Signal
 
@@ -15,5 +16,5 @@ class TaggingHead(WordTaggingHead, name="tagging"):
     """
 
     paper = "arXiv:1810.04805"
-    provides = frozenset({Signal.TAG_LOGITS, Signal.HIDDEN_STATES})
+    provides = LAYERS | {Signal.TAG_LOGITS}
     answers_from: ClassVar[frozenset[Signal]] = frozenset({Signal.TAG_LOGITS})

@@ -10,6 +10,7 @@ import numpy as np
 
 from pipelines.errors import DataError
 from pipelines.parts.heads import Batch, FeatureTokenizer, Head, Signals, backbone_inputs
+from pipelines.parts.heads.layer_signals import LAYERS, NEED_ABILITIES, layer_signals
 from pipelines.parts.heads.token_rows import TokenRows, column
 from pipelines.parts.heads.word_rows import FeatureRows, rows_of_words
 from pipelines.task_families.columns import Columns, lengths_of
@@ -36,6 +37,7 @@ class WordTaggingHead(Head):
     needs_abilities = frozenset({Ability.ONE_STACK})
     reads = frozenset({"tagging", "layout_tagging"})
     labels = frozenset({Field.TAG_LABELS})
+    needs_ability_for = NEED_ABILITIES
     aligns_words = True
     annotates = True
 
@@ -52,10 +54,9 @@ class WordTaggingHead(Head):
         return TokenClassifier(config)
 
     def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
-        outputs = network(**backbone_inputs(batch, network), output_hidden_states=Signal.HIDDEN_STATES in requested)
+        outputs = network(**backbone_inputs(batch, network), output_hidden_states=bool(LAYERS & requested))
         signals: dict[Signal, Any] = {Signal.TAG_LOGITS: outputs.logits}
-        if Signal.HIDDEN_STATES in requested:
-            signals[Signal.HIDDEN_STATES] = outputs.hidden_states
+        signals |= layer_signals(network, outputs, requested)
         return signals
 
     def encode(

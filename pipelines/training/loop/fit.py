@@ -36,7 +36,7 @@ from pipelines.training.loop.trained_line import TrainedLine
 from pipelines.training.loop.whole_scores import whole_scores
 from pipelines.training.metrics_log import MetricsLog
 from pipelines.training.ranks import process_group
-from pipelines.vocabulary import Ability
+from pipelines.vocabulary import Ability, Signal
 
 if TYPE_CHECKING:
     from torch import nn
@@ -178,6 +178,11 @@ def _train(
         raise RecipeError(
             f"training.distribution: {distribution.name} shards a single network, but stage {job.stage_name} trains a "
             "companion, or parameters of an objective, as well; use ddp"
+        )
+    if distribution.shards_weights and any(Signal.ATTENTION_SCORES in line.needed_signals for line in lines):
+        raise RecipeError(
+            f"training.distribution: {distribution.name} shards the projections from which the objectives of stage "
+            f"{job.stage_name} compute scores of attention; use ddp"
         )
     changes = constraining_changes(network)
     if distribution.shards_weights and changes:
