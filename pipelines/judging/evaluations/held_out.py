@@ -65,8 +65,7 @@ def measure(context: EvaluationContext, texts: int, length: int, losses: Losses,
     import torch
 
     torch.set_num_threads(context.threads)
-    random = np.random.default_rng([context.seed, 9])
-    chosen = np.sort(random.permutation(len(context.rows))[:texts])
+    chosen = sampled_texts(context, texts)
     written = [context.rows[index] for index in chosen]
     stages, headline = [], {}
     for stage, models in context.language_models.items():
@@ -84,14 +83,15 @@ def measure(context: EvaluationContext, texts: int, length: int, losses: Losses,
             )
         for model, rows in zip(models, statistics, strict=True):
             context.keep(name, model, rows)
-        perplexity = _estimate(statistics, 1, context.seed, math.exp)
+        perplexity = estimated(statistics, 1, context.seed, math.exp)
         stages.append(
             {
                 "stage": stage,
                 "seeds": [model.seed for model in models],
                 "tokens": int(statistics[0][:, 1].sum()),
+                "unknown": unknown_share(shown, opened),
                 "perplexity": perplexity,
-                "bits_per_byte": _estimate(statistics, 2, context.seed, lambda nats: nats / math.log(2)),
+                "bits_per_byte": estimated(statistics, 2, context.seed, lambda nats: nats / math.log(2)),
             }
         )
         headline[f"{name}/{stage}"] = perplexity["mean"]
@@ -103,6 +103,18 @@ def measure(context: EvaluationContext, texts: int, length: int, losses: Losses,
         "stages": stages,
         "headline": headline,
     }
+
+
+def sampled_texts(context: EvaluationContext, texts: int) -> NDArray[np.int64]:
+    """Ascending indices of the test texts that every evaluation of `texts` texts reads."""
+    random = np.random.default_rng([context.seed, 9])
+    return np.sort(random.permutation(len(context.rows))[:texts])
+
+
+def unknown_share(texts: Sequence[HeldOutText], opened: OpenedModel) -> float:
+    """Share of the tokens of `texts` that are unknown words; what they stand for is easier to predict than a word."""
+    tokens = [token for text in texts for row in text.rows for token in row]
+    return tokens.count(opened.tokenizer.unk_token_id) / max(1, len(tokens))
 
 
 def batches(rows: Sequence[Sized], vocabulary: int = 1) -> list[list[int]]:
@@ -150,7 +162,7 @@ def _row_capacity(opened: OpenedModel, length: int) -> int:
     return max(1, (min(length, limit - 2) if limit > 0 else length) - 2)
 
 
-def _estimate(
+def estimated(
     models: Sequence[NDArray[np.float64]], column: int, seed: int, transform: Callable[[float], float]
 ) -> dict[str, Any]:
     """Record of nats per unit of `column` over all texts, each figure passed through `transform`.

@@ -53,6 +53,12 @@ class PerplexityEvaluation(Evaluation, name="perplexity"):
         return measure(context, self.texts, self.length, next_token_losses, self.name)
 
 
+def first_token(opened: OpenedModel) -> int:
+    """The token before a text, which ends a document, from which its first token is predicted."""
+    tokenizer = opened.tokenizer
+    return int(tokenizer.sep_token_id if tokenizer.sep_token_id is not None else tokenizer.eos_token_id)
+
+
 def next_token_losses(opened: OpenedModel, texts: Sequence[HeldOutText]) -> list[float]:
     """Negative log-likelihood of each text in nats; every token is predicted from those before it in its row."""
     import numpy as np
@@ -60,13 +66,12 @@ def next_token_losses(opened: OpenedModel, texts: Sequence[HeldOutText]) -> list
     from pipelines.judging.evaluations.held_out import batches
     from pipelines.models.token_losses import token_losses
 
-    tokenizer = opened.tokenizer
-    start = int(tokenizer.sep_token_id if tokenizer.sep_token_id is not None else tokenizer.eos_token_id)
+    start = first_token(opened)
     rows = [np.asarray([start, *row]) for text in texts for row in text.rows]
     channels = [one for text in texts for one in text.framed_channels(1, 0)]
     owners = [index for index, text in enumerate(texts) for _ in text.rows]
     losses = [0.0] * len(texts)
-    for chosen in batches(rows, len(tokenizer)):
+    for chosen in batches(rows, len(opened.tokenizer)):
         positions = [np.arange(1, len(rows[row])) for row in chosen]
         row_losses = token_losses(
             opened,

@@ -156,6 +156,7 @@ def _predicted(section: Mapping[str, Any]) -> Table:
         (
             text("stage", "Model"),
             number("tokens", "Tokens"),
+            number("unknown", "Unknown words", percent),
             Column("perplexity", f"{name} per token", _plain, right=True, parts=("mean", "low", "high")),
             Column("bits_per_byte", "Bits per byte", _plain, right=True, parts=("mean", "low", "high")),
         ),
