@@ -33,7 +33,8 @@ def class_starts(frequencies: Sequence[float], classes: int) -> list[int]:
     # a word that was never counted is as rare as one that was seen once
     ends = np.cumsum(np.maximum(np.asarray(frequencies, dtype=np.float64), 1e-9))
     numbers = np.minimum(((ends - ends[0] / 2) / ends[-1] * classes).astype(np.int64), classes - 1)
-    return np.unique(numbers, return_index=True)[1].tolist()
+    starts: list[int] = np.unique(numbers, return_index=True)[1].tolist()
+    return starts
 
 
 class ClassSoftmaxLM(BackboneWithHead):
@@ -70,18 +71,19 @@ class ClassSoftmaxLM(BackboneWithHead):
         classes = self.class_of[words]
         loss = vocabulary_cross_entropy(self.classes(states), classes)
         numbers, sizes = torch.unique_consecutive(classes, return_counts=True)
-        parts = zip(numbers.tolist(), states.split(sizes.tolist()), words.split(sizes.tolist()), strict=True)
+        chosen = sizes.tolist()
+        parts = zip(numbers.tolist(), torch.split(states, chosen), torch.split(words, chosen), strict=True)
         # split once: the gradient of each slice by itself would be as large as the whole
         lengths = [end - start for start, end in self.ranges]
-        weights, biases = self.words.weight.split(lengths), self.words.bias.split(lengths)
-        for number, of_class, chosen in parts:
+        weights, biases = torch.split(self.words.weight, lengths), torch.split(self.words.bias, lengths)
+        for number, of_class, inside in parts:
             start, end = self.ranges[number]
             if end - start > 1:
                 weight, bias = weights[number], biases[number]
                 # every batch has products of other shapes, for each of which a kernel of half precision is generated
                 with torch.autocast(states.device.type, enabled=False):
                     scores = scored(of_class.to(weight.dtype), weight, bias)
-                loss = loss + vocabulary_cross_entropy(scores, chosen - start) * (len(chosen) / len(words))
+                loss = loss + vocabulary_cross_entropy(scores, inside - start) * (len(inside) / len(words))
         return loss
 
     def log_probs(self, states: Tensor) -> Tensor:

@@ -3,8 +3,8 @@ networks learn language models?", §3).
 
     scores(· | w) = W[w] + b
 
-A word is one input unit, so that the layer is a table with a row of scores for each word: V · V weights. Shapes: B rows,
-L tokens, V the vocabulary.
+A word is one input unit, so that the layer is a table with a row of scores for each word: V · V weights. Shapes: B
+rows, L tokens, V the vocabulary.
 """
 
 from __future__ import annotations

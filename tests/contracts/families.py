@@ -26,6 +26,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "transfers": {"system": "classify", "baseline": "scratch"},
     "gains_more": {"system": ["classify", "scratch"], "baseline": ["classify", "scratch"]},
     "footprint": {"stages": ["classify", "small"]},
+    "unseen_pairs": {"seen_by": "bigram"},
     "robustness": {"attacks": ["letter_case"]},
     "stage_effects": {
         "factors": ["general"],

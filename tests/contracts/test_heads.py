@@ -37,7 +37,7 @@ BODIES = {
     body.label: body for member in Backbone.members.values() for body in cast("type[Backbone]", member).variants()
 }
 HEADS = {name: cast("Head", build(member)) for name, member in members("heads").items()}
-REFUSED = {("continuation", "awd_lstm")}
+REFUSED = {("continuation", body) for body in ("awd_lstm", "elman", "lstm", "nnlm")}
 """Heads and bodies that would meet by what they say of themselves, and are refused where a network is built."""
 ON_PLAIN_TEXT = [
     (name, body)
@@ -74,7 +74,10 @@ def stage_of(head: str, body: str) -> Stage:
         if stage.kind.reads_plain_text
         and (stage.head and stage.head.name, stage.backbone and stage.backbone.label) == (head, body)
     ]
-    return min(pairs, key=lambda stage: not stage.trains, default=stages()[where_used()["heads", head]])
+    # of another body, one whose rows any body reads
+    others = [stage for stage in stages().values() if stage.head and stage.head.name == head and not stage.corruption]
+    first = next(iter(others), stages()[where_used()["heads", head]])
+    return min(pairs, key=lambda stage: not stage.trains, default=first)
 
 
 def network(head: Head, body: str, tokenizer: PreTrainedTokenizerFast, task: Task | None) -> PreTrainedModel:
@@ -100,6 +103,8 @@ def check_signals(head: Head, body: str, network: PreTrainedModel, batch: dict[F
     """All that the head says of this body is said, in the shapes of the vocabulary, and finite."""
     abilities = BODIES[body].offers
     wanted = {one for one in head.provides if head.needs_ability_for.get(one) in (None, *abilities)}
+    if head.reads and not network.config.tie_word_embeddings:
+        wanted.discard(Signal.NEXT_LOGITS)  # computed by the input embeddings, and refused where it cannot be
     said = head.signals(network, batch, frozenset(wanted))
     assert wanted <= said.keys()
     rows, length = batch[Field.INPUT_IDS].shape

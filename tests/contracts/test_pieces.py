@@ -19,7 +19,7 @@ from pipelines.vocabulary import Field, Signal
 from tests.contracts.families import members
 from tests.contracts.trials import job_for, tried, where_used
 
-DRAWN = {"replaced_token_detection"}
+DRAWN = {"replaced_token_detection", "sampled_softmax"}
 """Terms of tokens that are drawn at random, for each piece anew."""
 EVERY = [name for name in members("objectives") if ("objectives", name) in where_used()]
 

@@ -50,7 +50,7 @@ ELSEWHERE: dict[Part, str] = {
     ("objectives", "squared_error"): "tests/pipelines/parts/heads/test_regression_and_choice.py",
     **{
         ("optimizers", name): "tests/pipelines/training/optimizer_jobs.py"
-        for name in ("adafactor", "adagrad", "lamb", "sgd", "sparse_adam")
+        for name in ("adafactor", "lamb", "sgd", "sparse_adam")
     },
     ("tokenizers", "characters"): "tests/pipelines/parts/tokenizers/test_kinds.py",
     ("probes", "attention_relations"): "tests/pipelines/judging/probes/test_probe_stage.py",

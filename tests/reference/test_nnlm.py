@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -78,7 +79,7 @@ def test_a_neural_bigram_that_has_converged_is_the_relative_frequency() -> None:
 
     optimizer.step(loss)
     words = text[0].tolist()
-    pairs, singles = Counter(zip(words[:-1], words[1:], strict=True)), Counter(words[:-1])
+    pairs, singles = Counter(pairwise(words)), Counter(words[:-1])
     probabilities = network(torch.arange(5)[None]).logits[0].softmax(-1)
     expected = torch.tensor([[pairs[a, b] / singles[a] for b in range(5)] for a in range(5)], dtype=torch.float64)
     torch.testing.assert_close(probabilities.detach(), expected, atol=1e-4, rtol=0)

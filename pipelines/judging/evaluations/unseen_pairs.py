@@ -80,8 +80,8 @@ class UnseenPairsEvaluation(Evaluation, name="unseen_pairs"):
                 opened = open_model(model.folder, "cpu")
                 if opened.tokenizer.get_vocab() != counted.tokenizer.get_vocab():
                     raise RecipeError(
-                        f"unseen_pairs: {stage} has other tokens than {self.seen_by}, whose pairs are counted; give both "
-                        "the same tokenizer and corpus"
+                        f"unseen_pairs: {stage} has other tokens than {self.seen_by}, whose pairs are counted; give "
+                        "both the same tokenizer and corpus"
                     )
                 statistics.append(_losses(opened, rows, positions, len(texts)))
                 context.keep(self.name, model, statistics[-1])
@@ -132,13 +132,15 @@ def _unseen(counted: OpenedModel, rows: Sequence[OwnedRow], stage: str) -> list[
 
     tables = counted.network.base_model
     if not isinstance(tables, NgramModel) or len(tables.levels) < 2:
-        raise RecipeError(f"unseen_pairs: seen_by: {stage} is no n-gram model of order 2 or more, whose tables hold pairs")
-    size, found = tables.config.vocab_size, []
+        raise RecipeError(
+            f"unseen_pairs: seen_by: {stage} is no n-gram model of order 2 or more, whose tables hold pairs"
+        )
+    size, positions = tables.config.vocab_size, []
     for _, row in rows:
         ids = torch.from_numpy(row)
         missing = tables.levels[1].find(ids[1:-1] * size + ids[2:]) < 0
-        found.append((torch.nonzero(missing).squeeze(1) + 2).numpy())
-    return found
+        positions.append((torch.nonzero(missing).squeeze(1) + 2).numpy())
+    return positions
 
 
 def _losses(

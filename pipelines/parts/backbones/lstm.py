@@ -1,4 +1,5 @@
-"""Stacked LSTMs, a recurrent backbone (Hochreiter & Schmidhuber 1997), as a language model (Sundermeyer et al. 2012)."""
+"""Stacked LSTMs, a recurrent backbone (Hochreiter & Schmidhuber 1997), as a language model (Sundermeyer et al.
+2012)."""
 
 from __future__ import annotations
 

@@ -22,9 +22,9 @@ class SampledSoftmax(CausalLM, name="sampled_softmax"):
 
         Σ exp(s) ≈ exp(s of the target) + Σ over samples exp(s) / (samples · q)
 
-    Samples are drawn once for the whole batch, with replacement. The token of rank r has q ∝ log(1 + 1 / r): Zipf's law,
-    for a tokenizer that sorts its words by frequency. A sample that equals the target is left out, so that the estimate
-    of the sum has no bias. Only training samples: perplexity is computed over the whole vocabulary. Term:
+    Samples are drawn once for the whole batch, with replacement. The token of rank r has q ∝ log(1 + 1 / r): Zipf's
+    law, for a tokenizer that sorts its words by frequency. A sample that equals the target is left out, so that the
+    estimate of the sum has no bias. Only training samples: perplexity is computed over the whole vocabulary. Term:
     `sampled_softmax`, in nats per token.
     """
 
