@@ -251,6 +251,10 @@ class Signal(VocabularyWord):
         return cls._added(name)
 
 
+PER_ITEM = frozenset({Signal.LOGITS, Signal.SCORE, Signal.POOLED})
+"""Signals of a labelled item as a whole, of the same shape for all, however many tokens it has."""
+
+
 class Ability(StrEnum):
     """A property of a backbone that a head or a layout can require."""
 

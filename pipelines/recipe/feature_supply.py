@@ -21,7 +21,9 @@ NEEDED = frozenset({Ability.FEATURES})
 def check_features(stage: Stage, resolve: Callable[[str], Stage]) -> Problem | None:
     """First problem of the features of a stage, and of a network that needs some; None when there is none."""
     for view in line_views(stage).values():
-        if view.teacher is not None and _read_by(stage, resolve) != _read_by(resolve(view.teacher), resolve):
+        if view.teacher is None or view.teacher_vocabulary == "own_tokens":
+            continue
+        if _read_by(stage, resolve) != _read_by(resolve(view.teacher), resolve, view.teacher):
             return "teacher", "the teacher reads other features than this stage: give both the same, or neither any"
     if not stage.features:
         return _check_without(stage, resolve)
@@ -54,7 +56,7 @@ def _check_source(source: FeatureSource, resolve: Callable[[str], Stage]) -> Pro
     name = f"from: {source.from_}"
     if read.kind.judges:
         return "features", f"{name} is an {read.kind} stage, which makes no network; name one that trains"
-    if _read_by(read, resolve):
+    if _read_by(read, resolve, source.from_):
         return "features", f"{name} reads features itself; name the stages that it reads"
     if read.backbone is not None and Ability.ONE_STACK not in read.backbone.offers:
         fits = ", ".join(read.backbone.names_offering(frozenset({Ability.ONE_STACK})))
@@ -79,7 +81,7 @@ def _check_source(source: FeatureSource, resolve: Callable[[str], Stage]) -> Pro
 
 
 def _check_without(stage: Stage, resolve: Callable[[str], Stage]) -> Problem | None:
-    if isinstance(stage.start, Untrained) and _read_by(resolve(stage.start.untrained), resolve):
+    if isinstance(stage.start, Untrained) and _read_by(resolve(stage.start.untrained), resolve, stage.start.untrained):
         return (
             "start",
             f"untrained: {stage.start.untrained} reads features, and random ones are none; use like: "
@@ -91,8 +93,11 @@ def _check_without(stage: Stage, resolve: Callable[[str], Stage]) -> Problem | N
     return None
 
 
-def _read_by(stage: Stage, resolve: Callable[[str], Stage]) -> tuple[FeatureSource, ...]:
-    """The features of a stage's network: its own, or those of the stage that it continues."""
+def _read_by(stage: Stage, resolve: Callable[[str], Stage], reference: str = "") -> tuple[FeatureSource, ...]:
+    """The features of the network of a stage that `reference` names: its own, or those of the stage that it
+    continues."""
     if stage.features or not isinstance(stage.start, str):
         return stage.features
-    return _read_by(resolve(stage.start), resolve)
+    owner = reference.rpartition("/")[0]
+    start = f"{owner}/{stage.start}" if owner and "/" not in stage.start else stage.start
+    return _read_by(resolve(start), resolve, start)

@@ -11,7 +11,7 @@ of a stage with several: checks and training therefore read `line_views`, one st
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pydantic import Field, SerializeAsAny, field_validator
 
@@ -29,6 +29,9 @@ from pipelines.recipe.strict import StrictModel, as_list
 if TYPE_CHECKING:
     from pipelines.recipe.schema import Stage
 
+TeacherVocabulary: TypeAlias = Literal["shared_tokens", "own_tokens"]
+"""How a teacher of another vocabulary reads what its student reads."""
+
 
 class Line(StrictModel):
     """One line of a stage. Keys that are not given have the value of the stage; they mean what they mean there."""
@@ -44,7 +47,7 @@ class Line(StrictModel):
     head: SerializeAsAny[Head] | None = Field(None, exclude_if=lambda value: value is None)
     objective: tuple[SerializeAsAny[Objective], ...] | None = Field(None, exclude_if=lambda value: value is None)
     teacher: str | None = Field(None, exclude_if=lambda value: value is None)
-    teacher_vocabulary: Literal["shared_tokens"] | None = Field(None, exclude_if=lambda value: value is None)
+    teacher_vocabulary: TeacherVocabulary | None = Field(None, exclude_if=lambda value: value is None)
     weight: float = Field(1.0, gt=0)
     """Factor of this line's loss."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field, PositiveInt, SerializeAsAny, field_validator, model_validator
 
@@ -27,7 +27,7 @@ from pipelines.parts.tokenizers import Tokenizer
 from pipelines.recipe.claim import Claim
 from pipelines.recipe.features import FeatureSource
 from pipelines.recipe.kinds import Kind
-from pipelines.recipe.lines import Line
+from pipelines.recipe.lines import Line, TeacherVocabulary
 from pipelines.recipe.starts import Checkpoint, Untrained
 from pipelines.recipe.strict import StrictModel, as_list
 
@@ -99,8 +99,9 @@ class Stage(StrictModel):
     measure."""
     teacher: str | None = None
     """Stage whose result is the teacher, for distillation."""
-    teacher_vocabulary: Literal["shared_tokens"] | None = Field(None, exclude_if=lambda value: value is None)
-    """How a teacher of another vocabulary is read: over the tokens that both have; None: it must have the same one."""
+    teacher_vocabulary: TeacherVocabulary | None = Field(None, exclude_if=lambda value: value is None)
+    """How a teacher of another vocabulary reads: the student's rows over the tokens that both have, or rows of its own
+    tokens of the same examples; None: it must have the same vocabulary."""
     like: str | None = None
     """Stage from which every key that is not given here is inherited."""
     corpus: tuple[str, ...] = ()

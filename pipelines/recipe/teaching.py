@@ -11,6 +11,7 @@ from pipelines.recipe.lines import line_views
 from pipelines.recipe.problems import Problem, listed, matching_members
 from pipelines.recipe.schema import NewWords, Stage
 from pipelines.recipe.starts import Checkpoint, Untrained
+from pipelines.vocabulary import PER_ITEM
 
 
 class LearnedVocabulary(NamedTuple):
@@ -39,17 +40,50 @@ def check_teacher(stage: Stage, resolve: Callable[[str], Stage]) -> Problem | No
                 f"{line if name and stage.lines[name].teacher_vocabulary else ''}teacher_vocabulary",
                 "this maps the tokens of a teacher, and there is none; name the teacher stage, or remove it",
             )
-        if view.teacher is None or view.teacher_vocabulary is not None:
+        if view.teacher is None:
+            continue
+        if view.teacher_vocabulary == "own_tokens" and (unaligned := _check_own_tokens(view, resolve(view.teacher))):
+            key, message = unaligned
+            return f"{line if name and getattr(stage.lines[name], key) else ''}{key}", message
+        if view.teacher_vocabulary == "shared_tokens":
             continue
         if (problem := _check_signals(view, resolve(view.teacher))) is not None:
             return problem
+        if view.teacher_vocabulary is not None:
+            continue
         own, other = _vocabulary(stage, resolve), _vocabulary(resolve(view.teacher), resolve, view.teacher)
         if own is not None and other is not None and own != other:
             return (
                 f"{line if name and stage.lines[name].teacher else ''}teacher",
                 f"{view.teacher} reads tokens of {other}, and this stage those of {own}: the same ids are other words; "
                 "let both start from one stage, or learn one tokenizer from the same corpus, or set "
-                "teacher_vocabulary: shared_tokens",
+                "teacher_vocabulary: shared_tokens, or own_tokens for labelled examples",
+            )
+    return None
+
+
+def _check_own_tokens(stage: Stage, teacher: Stage) -> Problem | None:
+    """Check that a stage and a teacher that reads tokens of its own have rows that stand for the same examples."""
+    if stage.kind.reads_plain_text:
+        return (
+            "teacher_vocabulary",
+            "own_tokens: rows of plain text are windows of the student's tokens, of which the teacher has no rows; use "
+            "shared_tokens, or labelled examples",
+        )
+    heads = [view.head for view in line_views(teacher).values() if view.head is not None]
+    if heads and not any(head.reads for head in heads):
+        fits = matching_members(Head, lambda head: bool(head.reads) and bool(head.provides & PER_ITEM))
+        return (
+            "teacher",
+            f"{stage.teacher} is to read examples in tokens of its own, and its head {heads[0].name} reads plain text; "
+            f"name a stage with one of the heads {listed(fits)}",
+        )
+    for objective in stage.objective:
+        if objective.needs_teacher and (lacking := objective.needs_signals - PER_ITEM):
+            return (
+                "objective",
+                f"{objective.name} matches {listed(lacking)} token by token, and with teacher_vocabulary: own_tokens "
+                f"the teacher has other tokens; what it says of whole examples can be matched: {listed(PER_ITEM)}",
             )
     return None
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
     from transformers import PretrainedConfig, PreTrainedModel
 
+    from pipelines.task_families.encoding import EncodedExamples
+
 Batch: TypeAlias = "Mapping[Field, Any]"
 Signals: TypeAlias = "Mapping[Signal, Any]"
 
@@ -32,6 +34,9 @@ class Companion:
     trains: bool = False
     """Whether its weights train too. It is then saved in the subfolder `companions/<name>` of the model's folder, from
     which the next stage with the same objective loads it; the model's own weights never include it."""
+    encode: Callable[[EncodedExamples], EncodedExamples] | None = None
+    """The examples of a stage in tokens of its own, item by item, which `forward` is to read in place of the student's
+    rows; None: it reads those."""
 
 
 class Companions(Protocol):

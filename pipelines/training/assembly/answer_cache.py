@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from pipelines.training.batches.examples import SortedBatches
-from pipelines.vocabulary import Field, Signal
+from pipelines.vocabulary import PER_ITEM, Field, Signal
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,8 +26,6 @@ CAPACITY = 2**30
 """Maximum bytes of hidden states in the cache; a teacher with larger ones is called at every step."""
 BATCH_SIZE = 32
 """Items in a batch of the pass that fills the cache."""
-PER_ITEM = frozenset({Signal.LOGITS, Signal.SCORE, Signal.POOLED})
-"""Signals with one row per item, of the same width for all."""
 
 
 class AnswerCache:

@@ -10,6 +10,8 @@ from pipelines.models.opening import COMPANIONS, ModelRecord, build_network, cho
 from pipelines.models.weights import read_weights
 from pipelines.parts.heads import Head
 from pipelines.parts.objectives import Batch, Companion
+from pipelines.recipe.lines import line_views
+from pipelines.training.assembly.own_tokens import encoded_for
 from pipelines.vocabulary import Signal
 
 if TYPE_CHECKING:
@@ -50,6 +52,8 @@ class CompanionFactory:
             signals = opened.record.head.signals(opened.network, shared.read(batch), requested)
             return shared.output(signals, self.network.config.vocab_size)
 
+        if line_views(self._job.stage)[self._line].teacher_vocabulary == "own_tokens":
+            return Companion(opened.network, forward, encode=lambda items: encoded_for(opened, items))
         return Companion(opened.network, forward)
 
     def trained(self, name: str, head: str, config: PretrainedConfig) -> Companion:

@@ -25,6 +25,8 @@ def shared_tokens_of(job: Job, tokenizer: PreTrainedTokenizerFast) -> dict[str, 
     views, own = line_views(job.stage), tokenizer.get_vocab()
     result = {}
     for line, folder in job.teachers.items():
+        if views[line].teacher_vocabulary == "own_tokens":
+            continue
         teacher = open_tokenizer(folder)
         vocabulary = teacher.get_vocab()
         if vocabulary == own:
@@ -35,7 +37,7 @@ def shared_tokens_of(job: Job, tokenizer: PreTrainedTokenizerFast) -> dict[str, 
             raise RecipeError(
                 f"stage {where}: teacher: {views[line].teacher} has {other:,} tokens and this stage has {len(own):,}, "
                 f"of which {same:,} are the same word with the same id; let both start from one stage or checkpoint, "
-                "or set teacher_vocabulary: shared_tokens"
+                "or set teacher_vocabulary: shared_tokens, or own_tokens for labelled examples"
             )
         try:
             result[line] = SharedTokens(tokenizer, teacher)

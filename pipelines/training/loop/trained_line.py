@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pipelines.parts.objectives import Batch, Companion, Signals
 from pipelines.training.assembly.answer_cache import AnswerCache
 from pipelines.training.assembly.feature_cache import FeatureCache
+from pipelines.training.assembly.own_tokens import OwnRows
 from pipelines.training.batches.micro_batches import term_counts
 from pipelines.vocabulary import Ability, Field, Signal
 
@@ -46,6 +47,8 @@ class TrainedLine:
         for companion, one in companions.items():
             if one.trains or batches.items is None:
                 self.companion_forward[companion] = one.forward
+            elif one.encode is not None:
+                self.companion_forward[companion] = OwnRows(one.forward, one.encode(batches.items))
             else:
                 self.companion_forward[companion] = AnswerCache(one.forward, batches.items)
         self.features = FeatureCache(network, batches.items)

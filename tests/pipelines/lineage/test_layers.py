@@ -33,8 +33,8 @@ task_families.labelled_tables task_families.tokenized task_families.writing_syst
 training.assembly.answer_cache training.assembly.assemble training.assembly.companions training.assembly.export
 training.assembly.feature_cache training.assembly.features training.assembly.fertility training.assembly.finished
 training.assembly.head_weights training.assembly.new_words training.assembly.objective_modules
-training.assembly.optimizer training.assembly.parameter_groups training.assembly.shared_tokens
-training.assembly.teacher_vocabulary
+training.assembly.optimizer training.assembly.own_tokens training.assembly.parameter_groups
+training.assembly.shared_tokens training.assembly.teacher_vocabulary
 training.batches training.batches.corruption_shards
 training.batches.encoded_documents training.batches.special_tokens
 training.batches.encoded_shards training.batches.examples training.batches.few_labels training.batches.micro_batches
