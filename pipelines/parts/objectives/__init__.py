@@ -6,7 +6,7 @@ batch ──▶ rewrite (may run companions) ──▶ network ──▶ signals
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
@@ -18,10 +18,21 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
     from transformers import PretrainedConfig, PreTrainedModel
 
+    from pipelines.task_families import Row
     from pipelines.task_families.encoding import EncodedExamples
 
 Batch: TypeAlias = "Mapping[Field, Any]"
 Signals: TypeAlias = "Mapping[Signal, Any]"
+
+
+class ExampleEncoding(Protocol):
+    """How a companion encodes labelled examples, in tokens of its own."""
+
+    def encode(self, rows: Sequence[Row]) -> EncodedExamples:
+        """Encode `rows` without answers."""
+
+    def encode_items(self, items: EncodedExamples) -> EncodedExamples:
+        """Encode the examples of `items`, item by item. Raises RecipeError where they are other items."""
 
 
 @dataclass
@@ -34,9 +45,9 @@ class Companion:
     trains: bool = False
     """Whether its weights train too. It is then saved in the subfolder `companions/<name>` of the model's folder, from
     which the next stage with the same objective loads it; the model's own weights never include it."""
-    encode: Callable[[EncodedExamples], EncodedExamples] | None = None
-    """The examples of a stage in tokens of its own, item by item, which `forward` is to read in place of the student's
-    rows; None: it reads those."""
+    own_tokens: ExampleEncoding | None = None
+    """How it encodes the labelled examples that `forward` is to read in place of the student's rows; None: it reads
+    those."""
 
 
 class Companions(Protocol):

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.errors import RecipeError
+from pipelines.lineage.results import SCRATCH
 from pipelines.models.opening import COMPANIONS, ModelRecord, build_network, choose_attention, open_model
 from pipelines.models.weights import read_weights
 from pipelines.parts.heads import Head
 from pipelines.parts.objectives import Batch, Companion
 from pipelines.recipe.lines import line_views
-from pipelines.training.assembly.own_tokens import encoded_for
+from pipelines.training.assembly.own_tokens import OwnTokens
 from pipelines.vocabulary import Signal
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ class CompanionFactory:
             return shared.output(signals, self.network.config.vocab_size)
 
         if line_views(self._job.stage)[self._line].teacher_vocabulary == "own_tokens":
-            return Companion(opened.network, forward, encode=lambda items: encoded_for(opened, items))
+            encoded = self._job.out / SCRATCH / "encoded" / (self._line or "stage") / "teacher"
+            return Companion(opened.network, forward, own_tokens=OwnTokens(opened, encoded))
         return Companion(opened.network, forward)
 
     def trained(self, name: str, head: str, config: PretrainedConfig) -> Companion:

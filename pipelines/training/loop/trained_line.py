@@ -47,8 +47,8 @@ class TrainedLine:
         for companion, one in companions.items():
             if one.trains or batches.items is None:
                 self.companion_forward[companion] = one.forward
-            elif one.encode is not None:
-                self.companion_forward[companion] = OwnRows(one.forward, one.encode(batches.items))
+            elif one.own_tokens is not None:
+                self.companion_forward[companion] = OwnRows(one.forward, one.own_tokens.encode_items(batches.items))
             else:
                 self.companion_forward[companion] = AnswerCache(one.forward, batches.items)
         self.features = FeatureCache(network, batches.items)

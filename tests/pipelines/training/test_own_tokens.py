@@ -17,7 +17,7 @@ from pipelines.parts.tokenizers.words import Words
 from pipelines.recipe.job import Job, Runtime
 from pipelines.task_families import Row, Task
 from pipelines.task_families.text_classification import TextClassification
-from pipelines.training.assembly.own_tokens import OwnRows, encoded_for
+from pipelines.training.assembly.own_tokens import OwnRows, OwnTokens
 from pipelines.training.metrics_log import read_metrics
 from pipelines.training.ranks.run import run
 from pipelines.vocabulary import Field, Signal
@@ -48,12 +48,12 @@ LOGITS = frozenset({Signal.LOGITS})
 TEXTS: list[Row] = [{"text": text[:200]} for text in documents("logging", "json")[:7]]
 
 
-def test_its_answers_are_those_it_gives_to_the_texts(trained: Trained) -> None:
+def test_its_answers_are_those_it_gives_to_the_texts(trained: Trained, tmp_path: Path) -> None:
     teacher = open_model(trained.folder("classify"), "cpu")
     words = Words(vocab_size=500, min_count=1).train(documents("logging"))
     head = Head.model_validate("sequence_classification")
     student = head.encode(TEXTS, Task(TextClassification(), ("a", "b")), words, 24, answers=False)
-    items = encoded_for(teacher, student)
+    items = OwnTokens(teacher, tmp_path).encode_items(student)
     calls: list[int] = []
 
     def forward(batch: object, requested: object) -> object:
@@ -101,10 +101,22 @@ def test_an_interrupted_student_ends_as_if_never_interrupted(taught: Job, tmp_pa
         assert (job.out / file).read_bytes() == (taught.out / file).read_bytes(), file
 
 
-def test_a_teacher_that_answers_no_task_is_refused(trained: Trained) -> None:
-    teacher = open_model(trained.folder("general"), "cpu")
-    student = open_model(trained.folder("classify"), "cpu")
-    assert student.record.task is not None
-    items = student.record.head.encode(TEXTS, student.record.task, student.tokenizer, 24, answers=False)
+def test_a_teacher_that_answers_no_task_or_divides_examples_is_refused(trained: Trained, tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match="the teacher's head masked_lm encodes no examples"):
-        encoded_for(teacher, items)
+        OwnTokens(open_model(trained.folder("general"), "cpu"), tmp_path)
+    teacher = open_model(trained.folder("classify"), "cpu")
+    own = OwnTokens(teacher, tmp_path)
+    items = own.encode(TEXTS)
+    items.owners = items.owners // 2
+    with pytest.raises(RecipeError, match="7 rows of the student are 7 of the teacher's, which divides long examples"):
+        own.encode_items(items)
+
+
+def test_many_examples_are_read_from_files(trained: Trained, tmp_path: Path) -> None:
+    own = OwnTokens(open_model(trained.folder("classify"), "cpu"), tmp_path / "teacher")
+    rows: list[Row] = [{"text": f"message {number}"} for number in range(2049)]
+    encoded = own.encode_items(own.encode(rows))
+    assert (tmp_path / "teacher").is_dir() and len(encoded) == 2049
+    chosen = np.array([5, 2048])
+    for name, value in own.encode([rows[5], rows[2048]]).collate(np.arange(2)).items():
+        assert np.array_equal(encoded.collate(chosen)[name], value)
