@@ -122,6 +122,13 @@ def did_you_mean(word: str, known: Any) -> str:
     return f"{hint} Known: {', '.join(sorted(known))}."
 
 
+def listed(names: Any, most: int = 20) -> str:
+    """Names for an error message: all, or the first ones and how many more there are."""
+    every = [*names]
+    left = len(every) - most
+    return ", ".join(every) if left <= 1 else f"{', '.join(every[:most])} and {left:,} more"
+
+
 def refuse_unknown_keys(what: str, value: Any, known: Any) -> None:
     """Raise a ValueError that names the first key of `value` not in `known`, and the closest one that is."""
     if isinstance(value, dict):

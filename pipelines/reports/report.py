@@ -18,7 +18,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from pipelines.components import discover
+from pipelines.components import discover, listed
 from pipelines.reports.anchors import Anchor
 from pipelines.reports.elements.axes import count, duration
 from pipelines.reports.elements.table import TABLES, Column, Table, number, text, write_tables
@@ -176,6 +176,7 @@ def _data(summary: Mapping[str, Any], verdict: Mapping[str, Any]) -> dict[str, A
         "language": summary.get("language", ""),
         "family": family.name.replace("_", " "),
         "labels": summary.get("labels", []),
+        "listed_labels": listed(summary.get("labels", [])),
         "classes": bool(summary.get("examples_of_label", {}).get("train")),
         "tasks": _named_tasks(summary),
         "tables": [
@@ -203,7 +204,7 @@ def _named_tasks(summary: Mapping[str, Any]) -> list[str]:
     for name, task in summary.get("tasks", {}).items():
         labels = task.get("labels", [])
         kind = "classes" if task.get("examples_of_label", {}).get("train") else "labels"
-        of = f", {len(labels)} {kind}: {', '.join(labels)}" if labels else ""
+        of = f", {len(labels)} {kind}: {listed(labels)}" if labels else ""
         described.append(f"{name}: {task['family'].replace('_', ' ')}{of}")
     return described
 

@@ -100,6 +100,8 @@ def _stages(
     for entry in baselines:
         settings = entry.get("settings")
         note = f"C = {settings['C']}, {settings['analyzer']} 1–{settings['ngrams'][1]}-grams" if settings else ""
+        if settings and "trained_on" in settings:
+            note += f", fitted on {settings['trained_on']:,} training texts"
         title = BASELINE_NAMES.get(entry["name"], entry["name"])
         rows.append(ScoreRow(title, _of(entry, metrics), baseline=True, note=note))
     rows += [ScoreRow(entry["stage"], _of(entry, metrics), seeds=len(entry["seeds"])) for entry in entries]

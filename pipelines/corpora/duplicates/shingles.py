@@ -14,7 +14,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 from itertools import accumulate
 from typing import Literal
@@ -24,6 +24,8 @@ from numpy.typing import NDArray
 
 BATCH = 2**19
 """Characters in a batch: about 30 MB of arrays."""
+AT_ONCE = 2**20
+"""Characters, words or runs that are computed at once: a batch of one long text has more."""
 LETTERS = frozenset({"th", "lo", "km", "my", "bo"})
 """Languages written without spaces between words whose characters are not words of their own."""
 
@@ -90,23 +92,34 @@ class Letters:
     def of(cls, texts: Sequence[str]) -> Letters:
         """Extract the letters and digits of a batch of texts."""
         folds, kinds_of, irregular = _folding()
-        ends, codes = _code_points(texts)
-        strange = np.flatnonzero(irregular[codes])
-        if len(strange):
-            forms = list(texts)
-            for number in np.unique(np.searchsorted(ends, strange, side="right") - 1).tolist():
-                forms[number] = folded(forms[number])
-            ends, codes = _code_points(forms)
-        codes = folds[codes]
-        kinds = kinds_of[codes]
-        taken = np.flatnonzero(kinds)
-        separated = np.empty(len(taken), np.bool_)
-        separated[:1] = True
-        np.greater(np.diff(taken), 1, out=separated[1:])
-        inside = np.searchsorted(taken, ends)
-        begin = inside[:-1]
-        separated[begin[begin < len(taken)]] = True
-        return cls(texts, codes[taken], kinds[taken], separated, inside.astype(np.int64))
+        forms, strange = list(texts), set[int]()
+        ends = _ends_of(forms)
+        for begin, codes in _code_points(forms):
+            at = begin + np.flatnonzero(irregular[codes])
+            strange.update(np.unique(np.searchsorted(ends, at, side="right") - 1).tolist())
+        for number in strange:
+            forms[number] = folded(forms[number])
+        ends = _ends_of(forms)
+        inside = np.zeros(len(ends), np.int64)
+        parts: list[tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.bool_]]] = []
+        count, before = 0, -2
+        for begin, codes in _code_points(forms):
+            codes = folds[codes]
+            kinds = kinds_of[codes]
+            taken = np.flatnonzero(kinds)
+            parts.append((codes[taken], kinds[taken], np.diff(begin + taken, prepend=before) > 1))
+            here = slice(*np.searchsorted(ends, [begin, begin + len(codes)], side="right"))
+            inside[here] = count + np.searchsorted(taken, ends[here] - begin)
+            count += len(taken)
+            before = begin + int(taken[-1]) if len(taken) else before
+        if not parts:
+            return cls(texts, np.empty(0, np.uint32), np.empty(0, np.uint8), np.empty(0, np.bool_), inside)
+        codes, kinds, separated = (
+            np.concatenate(part) if len(parts) > 1 else part[0] for part in zip(*parts, strict=True)
+        )
+        first = inside[:-1]
+        separated[first[first < count]] = True
+        return cls(texts, codes, kinds, separated, inside)
 
     def text_keys(self) -> Hashes:
         """[texts, 2] 16-byte keys that two texts share when they have the same letters and digits in the same order.
@@ -118,15 +131,23 @@ class Letters:
         separated_number = self.separated & number
         separated_number[1:] &= number[:-1]
         separated_number[self.ends[:-1][self.ends[:-1] < len(separated_number)]] = False
-        content = memoryview(np.where(separated_number, self.codes | _SEPARATED, self.codes).tobytes())
+
+        def content(begin: int, end: int) -> memoryview:
+            codes = self.codes[begin:end]
+            return memoryview(np.where(separated_number[begin:end], codes | _SEPARATED, codes).tobytes())
+
+        whole = content(0, len(self.codes)) if len(self.codes) <= AT_ONCE else None
         keys = bytearray()
         for text, begin, end in zip(self.texts, self.ends[:-1].tolist(), self.ends[1:].tolist(), strict=True):
-            part: bytes | memoryview = content[4 * begin : 4 * end]
+            digest = blake2b(digest_size=16)
+            for at in range(begin, end, AT_ONCE):
+                upto = min(end, at + AT_ONCE)
+                digest.update(content(at, upto) if whole is None else whole[4 * at : 4 * upto])
             if begin == end:
-                part = b"\0" + text.strip().encode("utf-8", "surrogatepass")
+                digest.update(b"\0" + text.strip().encode("utf-8", "surrogatepass"))
             elif "<<" in text or "[[" in text:
-                part = bytes(part) + _marks(text)
-            keys += blake2b(part, digest_size=16).digest()
+                digest.update(_marks(text))
+            keys += digest.digest()
         return np.frombuffer(bytes(keys), np.uint64).reshape(-1, 2)
 
     def units(self, unit: Unit) -> tuple[Hashes, Ends]:
@@ -139,11 +160,15 @@ class Letters:
         first = self.separated | han
         first[1:] |= han[:-1]
         starts = np.flatnonzero(first)
-        sizes = np.diff(starts, append=len(self.codes))
-        position = np.arange(len(self.codes)) - np.repeat(starts, sizes)
-        # a letter and its position in the word form a number; the hash of a word is the sum of their mixed values
-        mixed = _mixed(self.codes.astype(np.uint64) | (position.astype(np.uint64) << np.uint64(21)))
-        return _mixed(np.add.reduceat(mixed, starts)), np.searchsorted(starts, self.ends).astype(np.int64)
+        hashes = np.empty(len(starts), np.uint64)
+        for at in range(0, len(starts), AT_ONCE):
+            words = starts[at : at + AT_ONCE]
+            begin, end = words[0], starts[at + AT_ONCE] if at + AT_ONCE < len(starts) else len(self.codes)
+            position = np.arange(begin, end) - np.repeat(words, np.diff(words, append=end))
+            # a letter and its position in the word form a number; the hash of a word is the sum of their mixed values
+            mixed = _mixed(self.codes[begin:end].astype(np.uint64) | (position.astype(np.uint64) << np.uint64(21)))
+            hashes[at : at + AT_ONCE] = _mixed(np.add.reduceat(mixed, words - begin))
+        return hashes, np.searchsorted(starts, self.ends).astype(np.int64)
 
     def shingles(self, shingle: Shingle, shorter: bool = False) -> tuple[Hashes, Ends]:
         """Hash of every run of units inside a text, and the end index of each text.
@@ -170,9 +195,15 @@ def runs(units: Hashes, ends: Ends, length: int, shorter: bool) -> tuple[Hashes,
         counts = np.where(sizes > 0, np.maximum(counts, 1), 0)
     run_ends = np.zeros(len(ends), np.int64)
     np.cumsum(counts, out=run_ends[1:])
-    begin = np.arange(run_ends[-1]) - np.repeat(run_ends[:-1] - ends[:-1], counts)
-    end = np.minimum(begin + length, np.repeat(ends[1:], counts))
-    return _mixed((sums[end] - sums[begin]) * inverses[begin]), run_ends
+    result = np.empty(run_ends[-1], np.uint64)
+    for at in range(0, len(result), AT_ONCE):
+        upto = min(len(result), at + AT_ONCE)
+        between = np.clip(run_ends, at, upto)
+        here: Ends = between[1:] - between[:-1]  # runs of each text
+        begin = np.arange(at, upto) - np.repeat(run_ends[:-1] - ends[:-1], here)
+        end = np.minimum(begin + length, np.repeat(ends[1:], here))
+        result[at:upto] = _mixed((sums[end] - sums[begin]) * inverses[begin])
+    return result, run_ends
 
 
 def _marks(text: str) -> bytes:
@@ -194,7 +225,7 @@ def _rounded(count: int) -> int:
     return max(BATCH, 1 << max(count - 1, 1).bit_length())
 
 
-@cache
+@lru_cache(maxsize=2)
 def _powers(count: int) -> tuple[Hashes, Hashes]:
     """Powers of the base and of its inverse modulo 2^64."""
     powers = []
@@ -205,10 +236,18 @@ def _powers(count: int) -> tuple[Hashes, Hashes]:
     return powers[0], powers[1]
 
 
-def _code_points(texts: Sequence[str]) -> tuple[Ends, NDArray[np.uint32]]:
+def _ends_of(texts: Sequence[str]) -> Ends:
     ends = np.zeros(len(texts) + 1, np.int64)
     np.cumsum([len(text) for text in texts], out=ends[1:])
-    return ends, np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
+    return ends
+
+
+def _code_points(texts: Sequence[str]) -> Iterator[tuple[int, NDArray[np.uint32]]]:
+    """The code points of all texts, at most AT_ONCE at a time, with the number of those before."""
+    joined = "".join(texts)
+    for begin in range(0, len(joined), AT_ONCE):
+        part = joined[begin : begin + AT_ONCE]
+        yield begin, np.frombuffer(part.encode("utf-32-le", "surrogatepass"), np.uint32)
 
 
 @cache

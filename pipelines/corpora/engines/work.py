@@ -80,8 +80,8 @@ def reporting(report: Callable[[str], None]) -> Iterator[None]:
 
 
 def report_units(done: int, total: int) -> None:
-    """Report that `done` of `total` units are finished."""
-    if (report := _report.get()) is not None:
+    """Report that `done` of `total` units are finished; of a single unit there is nothing to report."""
+    if total > 1 and (report := _report.get()) is not None:
         report(f"{done:,} of {total:,} parts")
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Self, overload
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipelines.task_families import TaskFamily
@@ -21,6 +22,9 @@ from pipelines.task_families import TaskFamily
 ROWS_IN_A_GROUP = 8192
 BYTES_IN_A_GROUP = 8 * 2**20
 """UTF-8 bytes of text at which a row group is written, whatever its rows: readers hold one group in memory."""
+
+FEW = 512
+"""Values at the beginning of a column that are counted: it has few different ones if an eighth of these are."""
 
 TEXTS = pa.schema([("text", pa.string()), ("source", pa.string()), ("collection", pa.string())])
 """Plain text, its location, and the name of its source in params.yaml."""
@@ -144,4 +148,13 @@ def read_rows(path: Path) -> Iterator[Row]:
     """Read the rows of a table, one group in memory at a time."""
     with pq.ParquetFile(path) as table:
         for batch in table.iter_batches(batch_size=ROWS_IN_A_GROUP):
-            yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+            yield from zip(*map(_values, batch.columns), strict=True)
+
+
+def _values(column: pa.Array) -> list[Any]:
+    """The values of a column; equal strings of a column of few, as of labels, are one object."""
+    if column.type != pa.string() or pc.count_distinct(column[:FEW]).as_py() > FEW // 8:
+        return column.to_pylist()  # type: ignore[no-any-return]  # pyarrow is not typed
+    encoded = column.dictionary_encode()
+    known = [*encoded.dictionary.to_pylist(), None]
+    return [known[index] for index in encoded.indices.fill_null(len(known) - 1).to_pylist()]

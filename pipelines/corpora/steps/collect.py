@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pipelines.components import listed
 from pipelines.corpora.documentation.documented_tasks import documented_examples
 from pipelines.corpora.examples.files import Example, ExampleReader
 from pipelines.corpora.examples.side_tables import read_side_tables
@@ -159,7 +160,7 @@ def check_labels(examples: Mapping[str, Sequence[Example]], family: TaskFamily) 
         if unseen:
             raise DataError(
                 f"the {part} split has the label {unseen[0]!r} ({counts[part][unseen[0]]} examples), which no training "
-                f"example has; the training labels are {', '.join(map(repr, sorted(learned)))}"
+                f"example has; the training labels are {listed(map(repr, sorted(learned)))}"
             )
     if len(learned) < 2:
         raise DataError(f"every training example has the label {learned[0]!r}; a task needs two classes")

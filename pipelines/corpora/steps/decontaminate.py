@@ -73,7 +73,9 @@ def decontaminate(dataset: str, root: Path) -> None:
             )
             counts = write_rows(folder / task_file(name), labelled_parts(task.family), labelled[name])
             tables[name] = counts | tallies[name].counts()
-        leaked = (row for name, rows in labelled.items() for row in leaks(rows, rules, name))
+        # where what overlaps is dropped nothing is left to find, and looking for it reads the training texts twice more
+        kept = {} if settings.inside == "drop" else labelled
+        leaked = (row for name, rows in kept.items() for row in leaks(rows, rules, name))
         write_rows(folder / LEAKS, LEAKS_COLUMNS, leaked)
         evaluation = step.unfinished("labelled") / "evaluation.parquet"
         evaluation.parent.mkdir(parents=True, exist_ok=True)

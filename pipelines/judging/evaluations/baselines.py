@@ -99,26 +99,26 @@ class BaselinesEvaluation(Evaluation, name="baselines"):
             "features": len(vectorizer.vocabulary_),
             "validation_accuracy": scores[best],
         }
-        if len(texts) < len(context.train):
+        if len(texts) < len(context.train_labels):
             chosen["trained_on"] = len(texts)
         return _indices(context, [str(label) for label in predicted]), chosen
 
 
 def _drawn(context: EvaluationContext) -> tuple[list[str], list[str]]:
     """The training texts and labels, or TEXTS of them, drawn by the seed, with one of each label."""
-    train = context.train
-    if len(train) <= TEXTS:
-        return train.texts, train.labels
+    table, known = context.examples("train"), context.train_labels
+    if len(table) <= TEXTS:
+        return [row["text"] for row in table], known
     import numpy as np
 
-    order = np.random.default_rng([context.seed, 3]).permutation(len(train)).tolist()
-    first = {train.labels[index]: index for index in reversed(order)}
-    chosen = sorted({*first.values(), *order[:TEXTS]})
-    return [train.texts[index] for index in chosen], [train.labels[index] for index in chosen]
+    order = np.random.default_rng([context.seed, 3]).permutation(len(table))
+    first = {known[index]: int(index) for index in order[::-1]}
+    chosen = sorted({*first.values(), *order[:TEXTS].tolist()})
+    return [row["text"] for row in table.take(chosen)], [known[index] for index in chosen]
 
 
 def _majority(context: EvaluationContext) -> NDArray[np.int64]:
-    counts = Counter(context.train.labels)
+    counts = Counter(context.train_labels)
     most = min(counts, key=lambda label: (-counts[label], label))
     return _indices(context, [most] * len(context.test))
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipelines.components import listed
 from pipelines.corpora.shards.example_table import ExampleTable
 from pipelines.errors import DataError, RecipeError
 from pipelines.judging.samples import key_of
@@ -73,8 +74,9 @@ class EvaluationContext:
         (self.timings if timed else self.samples)[key_of(sample, subject.stage, subject.seed)] = rows
 
     @cached_property
-    def train(self) -> Split:
-        return self._split("train")
+    def train_labels(self) -> list[str]:
+        """The class of each training text."""
+        return [sys.intern(str(row["label"])) for row in self.examples("train")]
 
     @cached_property
     def validation(self) -> Split:
@@ -99,7 +101,7 @@ class EvaluationContext:
 
         unknown = sorted(set(self.test.labels) - set(self.labels))
         if unknown:
-            known = ", ".join(self.labels)
+            known = listed(self.labels)
             raise DataError(f"{self._tables['test']}: label {unknown[0]!r} is not one of the models' classes ({known})")
         index = {label: position for position, label in enumerate(self.labels)}
         return np.asarray([index[label] for label in self.test.labels], dtype=np.int64)
@@ -127,8 +129,8 @@ class EvaluationContext:
             predictor = self.predictor(subject)
             if sorted(predictor.labels) != sorted(self.labels):
                 raise DataError(
-                    f"{subject.stage}@{subject.seed} has the classes {', '.join(predictor.labels)}; "
-                    f"the other models have {', '.join(self.labels)}: evaluate them in separate stages"
+                    f"{subject.stage}@{subject.seed} has the classes {listed(predictor.labels)}; "
+                    f"the other models have {listed(self.labels)}: evaluate them in separate stages"
                 )
             columns = [predictor.labels.index(label) for label in self.labels]
             self._probabilities[subject.folder] = predictor.predict(self.test.texts)[:, columns]

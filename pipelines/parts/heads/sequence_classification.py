@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from pipelines.components import listed
 from pipelines.errors import DataError
 from pipelines.parts.heads import Batch, Signals
 from pipelines.parts.heads.layer_signals import LAYERS
@@ -76,6 +77,6 @@ def _class_indices(examples: Sequence[Row], task: Task) -> NDArray[np.int64]:
         if label not in indices:
             raise DataError(
                 f"example {number_of(examples, index)}: no training example has its label {label!r}; known: "
-                f"{', '.join(indices)}"
+                f"{listed(indices)}"
             )
     return np.asarray([indices[example["label"]] for example in examples], dtype=np.int64)

@@ -12,10 +12,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pipelines.corpora.duplicates import near_duplicates, sorted_keys
+from pipelines.corpora.duplicates import shingles as shingling
 from pipelines.corpora.duplicates.minhash import Bands, signatures, similarity
 from pipelines.corpora.duplicates.near_duplicates import Sketches, clusters
 from pipelines.corpora.duplicates.paragraphs import paragraphs, without_paragraphs
@@ -259,3 +260,18 @@ def test_without_near_copies_only_copies_go(tmp_path: Path) -> None:
     dropped = read_json(home / "deduplicated/counts.json")[-1]["tables"]["general"]["dropped"]
     assert dropped and all(reason.startswith("same text in") for reason in dropped)
     assert not pq.read_table(home / "deduplicated/ledger.parquet").num_rows
+
+
+@given(st.lists(ANY_TEXT, max_size=5), st.integers(1, 5), st.sampled_from(["words", "letters"]))
+@example(["To be, or not to be", "", "\u5f71\u4e0be\u0301 1.5 15 \ufb01", "<<a>> [[b]] 7 8"], 2, "words")
+def test_a_long_text_is_read_in_parts(texts: list[str], length: int, unit: str) -> None:
+    def everything() -> list[np.ndarray]:
+        letters = Letters.of(texts)
+        arrays = [letters.codes, letters.kinds, letters.separated, letters.ends, letters.text_keys()]
+        return [*arrays, *letters.shingles(Shingle(unit, length), shorter=True)]  # type: ignore[arg-type]
+
+    whole = everything()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shingling, "AT_ONCE", 3)
+        parts = everything()
+    assert all(np.array_equal(one, other) and one.dtype == other.dtype for one, other in zip(whole, parts, strict=True))

@@ -13,15 +13,16 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.corpora.engines.work import run_units
+from pipelines.corpora.engines.work import reporting, run_units
 from pipelines.corpora.shards import folders as shards
 from pipelines.corpora.shards.folders import MANIFEST, manifest, map_shards, table_files, write_table
-from pipelines.corpora.shards.tables import TEXTS, Row
+from pipelines.corpora.shards.tables import TEXTS, Row, read_rows, write_rows
 from pipelines.corpora.shards.tally import SAMPLES, Tally
 from pipelines.corpora.shards.writing import read_json
 from pipelines.errors import DataError
@@ -183,3 +184,25 @@ def test_a_group_of_rows_is_bounded_by_bytes_too(tmp_path: Path, monkeypatch: py
     groups = pq.ParquetFile(file).metadata
     sizes = [groups.row_group(number).num_rows for number in range(groups.num_row_groups)]
     assert len(sizes) > 5 and sum(sizes) == 200
+
+
+def test_strings_of_few_values_are_kept_once(tmp_path: Path) -> None:
+    schema = pa.schema([("text", pa.string()), ("label", pa.string()), ("origin", pa.string())])
+    found = [(f"text {number}", (None, "a", "b")[number % 3], f"file:{number}") for number in range(2000)]
+    write_rows(tmp_path / "a.parquet", schema, found)
+    again = list(read_rows(tmp_path / "a.parquet"))
+    assert again == found and len({id(row[1]) for row in again}) == 3
+    write_rows(tmp_path / "empty.parquet", schema, [])
+    assert list(read_rows(tmp_path / "empty.parquet")) == []
+
+
+def test_finished_units_are_counted(tmp_path: Path) -> None:
+    lines: list[str] = []
+    units = [Slow(f"{number}", 0) for number in range(3)]
+    with reporting(lines.append):
+        run_units(units, tmp_path / "one", 1)
+        run_units(units, tmp_path / "two", 2)
+        run_units(units, tmp_path / "two", 2)
+        run_units(units[:1], tmp_path / "three", 1)
+    run_units(units, tmp_path / "four", 1)
+    assert lines == 2 * ["1 of 3 parts", "2 of 3 parts", "3 of 3 parts"]

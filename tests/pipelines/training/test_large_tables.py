@@ -7,11 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pipelines.corpora.shards.example_table import ExampleTable
+from pipelines.errors import DataError
 from pipelines.lineage.results import EXAMPLES, METRICS, SAMPLE
 from pipelines.recipe.job import Job
+from pipelines.serving.answering import answerer
 from pipelines.serving.answering.answerer import Answerer
 from pipelines.task_families import TaskFamily
 from pipelines.training.batches import stored_examples
@@ -88,6 +91,19 @@ def test_a_sample_by_the_epoch_and_all_at_the_end(trained: Trained, tmp_path: Pa
     again = with_validation(trained.job("classify", tmp_path / "again"), 7)
     run(again)
     assert (again.out / METRICS).read_text() == (job.out / METRICS).read_text()
+
+
+def test_answers_are_the_same_in_blocks_and_mistakes_have_their_number(
+    trained: Trained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = Answerer(trained.folder("classify"))
+    rows = list(ExampleTable(trained.tables["train"]))
+    expected, logits = opened.answer(rows), opened.class_logits(rows)
+    monkeypatch.setattr(answerer, "BLOCK", 9)
+    assert len(rows) > 25 and opened.answer(rows) == expected
+    assert np.allclose(opened.class_logits(rows), logits, atol=1e-4)
+    with pytest.raises(DataError, match="example 22: the column 'text' is missing"):
+        opened.answer([*rows[:22], {"label": "email"}, *rows[22:]])
 
 
 def test_memory_does_not_grow_with_the_table(trained: Trained, tmp_path: Path) -> None:
