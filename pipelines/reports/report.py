@@ -19,6 +19,7 @@ from typing import Any
 from markupsafe import Markup
 
 from pipelines.components import discover, listed
+from pipelines.lineage.results import EXAMPLES, SAMPLE
 from pipelines.reports.anchors import Anchor
 from pipelines.reports.elements.axes import count, duration
 from pipelines.reports.elements.table import TABLES, Column, Table, number, text, write_tables
@@ -96,6 +97,7 @@ def render_report(
                 *sentences,
             ],
             "data": _data(summary, verdict),
+            "sampled_validations": _sampled_validations(steps, records),
             "curves": draw_lineage_curves(curves) if curves else None,
             "stage_curves": draw_stage_curves(curves),
             "comparisons": compared,
@@ -226,6 +228,16 @@ def _step(step: Mapping[str, Any], records: Mapping[str, Mapping[str, Any]]) -> 
         "tokens": result.get("tokens") or None,
         "parameters": result.get("parameters") or None,
     }
+
+
+def _sampled_validations(steps: Sequence[Mapping[str, Any]], records: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The stages whose validations during training read a sample, in words."""
+    metrics = {one["stage"]: records.get(one["fingerprint"], {}).get("result", {}).get("metrics", {}) for one in steps}
+    return [
+        f"{stage}: in each epoch {int(values[SAMPLE]):,} of {int(values[EXAMPLES]):,} examples, at its end all of them"
+        for stage, values in metrics.items()
+        if SAMPLE in values
+    ]
 
 
 def _steps(steps: Sequence[Mapping[str, Any]]) -> Table:

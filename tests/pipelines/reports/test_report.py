@@ -18,7 +18,7 @@ from pipelines.recipe.schema import Stage
 from pipelines.reports.elements.axes import count, duration, ticks
 from pipelines.reports.elements.curves import thinned, tokens_before
 from pipelines.reports.index import best_scores, render_index
-from pipelines.reports.report import read_records, render_report
+from pipelines.reports.report import _sampled_validations, read_records, render_report
 from pipelines.reports.score_tables import EXECUTION, read_evaluations, score_tables
 from tests.pipelines.judging.evaluations.conftest import Trained
 
@@ -274,3 +274,12 @@ def test_numbers_are_written_for_people() -> None:
     line = [(float(x), 2.0 * x) for x in range(1000)]
     assert len(thinned(line, 100)) == 100
     assert thinned(line, 100)[0] == (4.5, 9.0)
+
+
+def test_a_validation_on_a_sample_is_said() -> None:
+    metrics = {"validation/sample": 10_000.0, "validation/examples": 94_998.0}
+    records: dict[str, dict[str, Any]] = {"a": {"result": {"metrics": metrics}}, "b": {"result": {"metrics": {}}}}
+    steps = [{"stage": name, "fingerprint": one} for name, one in (("classify", "a"), ("general", "b"), ("x", "c"))]
+    assert _sampled_validations(steps, records) == [
+        "classify: in each epoch 10,000 of 94,998 examples, at its end all of them"
+    ]
