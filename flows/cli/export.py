@@ -27,7 +27,14 @@ def export(
     model: Annotated[
         str, typer.Argument(help="A registered model, a stage, a fingerprint's first digits, or a model folder.")
     ],
-    to: Annotated[Path, typer.Option("--to", help="The folder to write; an earlier export there is replaced.")],
+    to: Annotated[
+        Path,
+        typer.Option(
+            "--to",
+            help="The folder to write; an earlier export there is replaced. A name that ends in .arpa: counted "
+            "n-grams, as one file.",
+        ),
+    ],
     threads: Annotated[int, typer.Option(min=1, help="Processor threads for serving.")] = 1,
     only: Annotated[
         list[str] | None,
@@ -64,12 +71,17 @@ def export(
     root = project_root()
     prepare_environment(root)
     from pipelines.models.text_network import OutputKind
+    from pipelines.serving.exporting.arpa import SUFFIX, export_arpa
     from pipelines.serving.exporting.export import ExportLimits
     from pipelines.serving.exporting.export import export as write
     from tasks.models.exporting import material_of, source_of
 
     with TemporaryDirectory(prefix="cursus-task-") as scratch:
         source = source_of(root, model, task, Path(scratch))
+        if to.suffix == SUFFIX:
+            export_arpa(source.folder, to)
+            typer.echo(f"wrote the n-grams of {source.title} to {to}")
+            return
         limits = ExportLimits(min_cosine, max_score_loss, threads, rounds, BATCHES[decide], tuple(only or ()))
         typer.echo(f"{source.title}: reading texts to compare answers on", err=True)
         record = write(

@@ -55,6 +55,13 @@ def token_losses(
         if lacking := pattern.needs - arrays.keys():
             raise DataError(f"attention {pattern.name}: a held-out text has no {', '.join(sorted(lacking))}")
         batch = {name: torch.from_numpy(value) for name, value in pattern.apply(arrays).items()}
+    ends = np.cumsum([len(columns) for columns in positions])[:-1]
+    # a network of tables looks a token up without the distribution over the vocabulary
+    looked_up = getattr(opened.network.base_model, "token_log_probs", None)
+    if signal is Signal.NEXT_LOGITS and looked_up is not None:
+        with torch.inference_mode():
+            values = -looked_up(batch[Field.INPUT_IDS]).flatten()[torch.from_numpy(flat)].double().numpy()
+        return list(np.split(values, ends))
     with torch.inference_mode():
         logits = opened.record.head.signals(opened.network, batch, frozenset({signal}))[signal]
         chosen = torch.arange(len(flat))
@@ -66,5 +73,4 @@ def token_losses(
             cross_entropy(logits[chosen[part]].double(), targets[part], reduction="none").numpy() for part in parts
         ]
         values = np.concatenate(losses) if losses else np.empty(0)
-    ends = np.cumsum([len(columns) for columns in positions])[:-1]
     return list(np.split(values, ends))

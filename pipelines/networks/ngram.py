@@ -19,6 +19,9 @@ from transformers.modeling_outputs import BaseModelOutput, CausalLMOutput
 
 from pipelines.networks.attention_free import AttentionFreeModel, register_architecture
 
+IN_ORDER = 2**14
+"""Number of keys from which they are sorted before they are searched."""
+
 
 class NgramConfig(PretrainedConfig):
     """Dimensions of an n-gram model."""
@@ -75,8 +78,15 @@ class NgramLevel(nn.Module):
         """Indices of `keys`; −1 where there is none, as for negative keys."""
         if not len(self.keys):
             return torch.full_like(keys, -1)
-        index = torch.searchsorted(self.keys, keys).clamp(max=len(self.keys) - 1)
-        return torch.where(self.keys[index] == keys, index, -1)
+        if keys.numel() < IN_ORDER:
+            index = torch.searchsorted(self.keys, keys).clamp(max=len(self.keys) - 1)
+            return torch.where(self.keys[index] == keys, index, -1)
+        # neighbouring keys are searched along the same path, which is in the processor's cache
+        ascending, order = keys.flatten().sort()
+        index = torch.searchsorted(self.keys, ascending).clamp(max=len(self.keys) - 1)
+        result = torch.empty_like(index)
+        result[order] = torch.where(self.keys[index] == ascending, index, -1)
+        return result.view_as(keys)
 
 
 class NgramModel(NgramPreTrainedModel):
@@ -103,12 +113,35 @@ class NgramModel(NgramPreTrainedModel):
 
         Padding on the right does not affect the tokens before it.
         """
-        states = [input_ids] if self.config.order > 1 else []
-        for level in self.levels[1:-1]:
-            before = torch.cat([torch.full_like(input_ids[:, :1], -1), states[-1][:, :-1]], 1)
-            states.append(level.find(torch.where(before >= 0, before * self.config.vocab_size + input_ids, -1)))
+        states = self._indices(input_ids, self.config.order - 1)
         empty = input_ids.new_empty((*input_ids.shape, 0))
         return BaseModelOutput(last_hidden_state=torch.stack(states, -1) if states else empty)
+
+    def _indices(self, input_ids: Tensor, orders: int) -> list[Tensor]:
+        """For k from 1 to `orders`, int64 [B, L]: index of the k-gram that ends at each token, or −1."""
+        indices = [input_ids] if orders else []
+        for level in self.levels[1:orders]:
+            before = _shifted(indices[-1])
+            indices.append(level.find(torch.where(before >= 0, before * self.config.vocab_size + input_ids, -1)))
+        return indices
+
+    def token_log_probs(self, input_ids: Tensor) -> Tensor:
+        """float32 [B, L]: log-probability of each of `input_ids` [B, L] after those before it in its row.
+
+        The probabilities of `next_log_probs`, of these tokens alone: a search for each order instead of the
+        distribution over the vocabulary.
+        """
+        indices = self._indices(input_ids, self.config.order)
+        result = self.levels[0].log_probs[input_ids]
+        for below, level, shorter, index in zip(self.levels, self.levels[1:], indices, indices[1:], strict=False):
+            context = _shifted(shorter)
+            backed_off = result + torch.where(context >= 0, below.backoffs[context.clamp(min=0)], 0)
+            result = (
+                torch.where(index >= 0, level.log_probs[index.clamp(min=0)], backed_off)
+                if len(level.keys)
+                else backed_off
+            )
+        return result
 
     def next_log_probs(self, states: Tensor) -> Tensor:
         """float32 [..., V]: log-probability of each token after `states` [..., O - 1]."""
@@ -128,6 +161,11 @@ class NgramModel(NgramPreTrainedModel):
             index += torch.repeat_interleave(begin - (torch.cumsum(count, 0) - count), count)
             result[rows, level.keys[index] % self.config.vocab_size] = level.log_probs[index]
         return result.reshape(*states.shape[:-1], -1)
+
+
+def _shifted(indices: Tensor) -> Tensor:
+    """`indices` [B, L] of the tokens before, −1 before the first of a row."""
+    return torch.cat([torch.full_like(indices[:, :1], -1), indices[:, :-1]], 1)
 
 
 class NextTokenTables(nn.Module):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from pipelines.errors import DataError
 from pipelines.parts.backbones import Backbone
 from pipelines.parts.estimates import Estimation
 from pipelines.recipe.problems import Problem, listed, matching_members
@@ -44,6 +45,15 @@ def check_estimate(stage: Stage, resolve: Callable[[str], Stage]) -> Problem | N
             return "budget", f"{key}: {name} reads its corpus once; remove {key}, or limit the corpus with tokens"
     if stage.budget.tokens == 0:
         return "budget", f"tokens: {name} estimates nothing from no text; remove tokens to read the whole corpus"
+    if missing := next((path for path in stage.estimate.reads_files if not path.is_file()), None):
+        return (
+            "estimate",
+            f"{name}: there is no file {missing}; give a path relative to the current directory, or an absolute one",
+        )
+    try:
+        stage.estimate.check_files()
+    except DataError as error:
+        return "estimate", f"{name}: {error}"
     if stage.start is not None and not isinstance(stage.start, Untrained):
         source = stage.start if isinstance(stage.start, str) else "the checkpoint"
         return (

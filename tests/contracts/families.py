@@ -25,6 +25,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "rises_with": {"stages": ["none", "hour", "day"]},
     "transfers": {"system": "classify", "baseline": "scratch"},
     "gains_more": {"system": ["classify", "scratch"], "baseline": ["classify", "scratch"]},
+    "arpa": {"file": "models/trigram.arpa"},
     "footprint": {"stages": ["classify", "small"]},
     "unseen_pairs": {"seen_by": "bigram"},
     "robustness": {"attacks": ["letter_case"]},

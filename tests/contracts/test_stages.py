@@ -41,6 +41,7 @@ ELSEWHERE: dict[Part, str] = {
     ("embeddings", "boxes"): "tests/pipelines/training/test_channel_embeddings.py",
     ("embeddings", "languages"): "tests/pipelines/training/test_ranks.py",
     ("compressions", "feed_forward_widths"): "tests/pipelines/training/test_pruned_weights.py",
+    ("estimates", "arpa"): "tests/pipelines/parts/estimates/test_arpa.py",
     ("evaluations", "stage_effects"): "tests/pipelines/judging/evaluations/test_stage_effects.py",
     ("heads", "continuation"): "tests/pipelines/parts/heads/test_continuation.py",
     ("heads", "multiple_choice"): "tests/pipelines/parts/heads/test_regression_and_choice.py",

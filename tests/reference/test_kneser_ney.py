@@ -52,9 +52,10 @@ def model_of(
 
 
 class Formula:
-    """Interpolated modified Kneser-Ney (Chen & Goodman 1999, eq. 25 and 26), in dictionaries."""
+    """Interpolated modified Kneser-Ney (Chen & Goodman 1999, eq. 25 and 26), in dictionaries; n-grams that occur no
+    more often than the threshold of their order in `prune` give all of their count to the order below."""
 
-    def __init__(self, texts: Sequence[Sequence[int]], order: int) -> None:
+    def __init__(self, texts: Sequence[Sequence[int]], order: int, prune: Sequence[int] = ()) -> None:
         raw: dict[int, Counter[Gram]] = {length: Counter() for length in range(1, order + 1)}
         for text in texts:
             padded = (END, *text, END)
@@ -71,10 +72,16 @@ class Formula:
                 gram: raw[length][gram] if length > 1 and gram[0] == END else len(preceding[gram])
                 for gram in raw[length]
             }
-        self.following: dict[Gram, list[int]] = defaultdict(list)
+        self.rare = {
+            gram
+            for length, grams in raw.items()
+            for gram, count in grams.items()
+            if prune and count <= prune[min(length, len(prune)) - 1]
+        }
+        self.following: dict[Gram, list[Gram]] = defaultdict(list)
         for grams in self.counts.values():
-            for gram, count in grams.items():
-                self.following[gram[:-1]].append(count)
+            for gram in grams:
+                self.following[gram[:-1]].append(gram)
         self.discounts = {length: self._discounts(length) for length in self.counts}
 
     def _discounts(self, length: int) -> tuple[float, float, float]:
@@ -90,11 +97,17 @@ class Formula:
         length, following = len(gram), self.following[gram[:-1]]
         if not following:
             return self.probability(gram[1:])
-        discounts, total = self.discounts[length], sum(following)
-        count = self.counts[length].get(gram, 0)
-        taken = discounts[min(count, 3) - 1] if count else 0.0
-        left = sum(discounts[min(one, 3) - 1] for one in following)
-        return (count - taken) / total + left / total * self.probability(gram[1:])
+        total = sum(self.counts[length][one] for one in following)
+        left = sum(self.taken(one) for one in following)
+        own = self.counts[length].get(gram, 0) - self.taken(gram)
+        return own / total + left / total * self.probability(gram[1:])
+
+    def taken(self, gram: Gram) -> float:
+        """What is subtracted from the count of an n-gram."""
+        count = self.counts[len(gram)].get(gram, 0)
+        if gram in self.rare or not count:
+            return count
+        return self.discounts[len(gram)][min(count, 3) - 1]
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4, 5])
@@ -108,6 +121,38 @@ def test_every_probability_is_the_formulas(order: int, tmp_path: Path) -> None:
         for at in range(1, len(ids)):
             expected = formula.probability(ids[max(0, at - order + 1) : at + 1])
             assert float(logits[at - 1, ids[at]]) == pytest.approx(math.log(expected), abs=2e-6)
+
+
+@pytest.mark.parametrize(("order", "prune"), [(2, (0, 1)), (3, (0, 0, 1)), (4, (0, 1)), (5, (0, 0, 1, 2))])
+def test_pruned_tables_are_the_formulas_and_sum_to_one(order: int, prune: tuple[int, ...], tmp_path: Path) -> None:
+    network = model_of(TRAINING, order, estimates.KneserNey(prune=prune), tmp_path)
+    formula = Formula(TRAINING, order, prune)
+    kept = [len(grams) - sum(len(gram) == length for gram in formula.rare) for length, grams in formula.counts.items()]
+    by_order = dict(zip(formula.counts, kept, strict=True))
+    assert network.config.ngrams[1:] == [by_order[length] for length in range(2, order + 1)] and formula.rare
+    for text in HELD_OUT[:4]:
+        ids = (END, *text[:40])
+        logits = network(torch.tensor([ids])).logits[0].double()
+        assert torch.allclose(logits.exp().sum(-1), torch.ones(len(ids), dtype=torch.float64), atol=1e-5)
+        for at in range(1, len(ids)):
+            expected = formula.probability(ids[max(0, at - order + 1) : at + 1])
+            assert float(logits[at - 1, ids[at]]) == pytest.approx(math.log(expected), abs=2e-6)
+
+
+@pytest.mark.parametrize("prune", [(), (0, 0, 1)])
+@pytest.mark.parametrize("order", [1, 2, 3, 5])
+def test_looking_a_token_up_is_the_distributions_value(
+    order: int, prune: tuple[int, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    network = model_of(TRAINING, order, estimates.KneserNey(prune=prune), tmp_path)
+    ids = torch.tensor([[END, *text[:40]] for text in [*HELD_OUT, *TRAINING[:4]] if len(text) >= 40])
+    expected = network(ids).logits[:, :-1].gather(2, ids[:, 1:, None]).squeeze(2)
+    found = network.ngram.token_log_probs(ids)
+    assert torch.equal(found[:, 1:], expected) and torch.equal(
+        found[:, 0], network.ngram.levels[0].log_probs[ids[:, 0]]
+    )
+    monkeypatch.setattr("pipelines.networks.ngram.IN_ORDER", 1)  # the keys of many tokens are sorted first
+    assert torch.equal(network.ngram.token_log_probs(ids), found)
 
 
 class UnigramsInterpolated(KneserNey):  # type: ignore[misc]

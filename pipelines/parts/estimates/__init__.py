@@ -85,6 +85,9 @@ class Estimation(Component):
         Raises DataError for a text from which nothing can be estimated.
         """
 
+    def check_files(self) -> None:
+        """Raise DataError if one of `reads_files`, all of which exist, is not what this estimate reads."""
+
     def tiny(self) -> Self:
         """The same estimate at the smallest size that still has all its parts, for smoke runs."""
         return self

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from pipelines.errors import DataError
 from pipelines.parts.estimates import Estimation, TokenFile, Workspace
-from pipelines.parts.estimates.ngram_counts import NgramTable, chunks, count_ngrams, mapped
+from pipelines.parts.estimates.ngram_counts import NgramTable, chunks, count_ngrams, mapped, require_ngrams
+from pipelines.parts.estimates.ngram_pruning import threshold_of, without_rare
 from pipelines.vocabulary import Ability
 
 if TYPE_CHECKING:
@@ -42,15 +43,29 @@ class KneserNey(Estimation, name="kneser_ney"):
     """Whether counts of 1, 2 and more are discounted differently."""
     discount: float | None = Field(None, gt=0, lt=1)
     """A discount for all counts of all orders; if absent, discounts are estimated."""
+    prune: tuple[int, ...] = Field((), exclude_if=lambda thresholds: not thresholds)
+    """Largest count of n-grams that are left out, by order from unigrams; the last is that of all higher orders: with
+    [0, 0, 1], trigrams and longer ones that occur once."""
+
+    @model_validator(mode="after")
+    def _prunes_what_it_can(self) -> Self:
+        if any(after < before for before, after in pairwise(self.prune)) or self.prune[:1] > (0,):
+            raise ValueError(
+                f"prune: {list(self.prune)}: begin with 0, since every word is kept, and do not fall from order to "
+                "order: an n-gram needs the shorter ones in it"
+            )
+        return self
 
     def weights(self, text: TokenFile, config: PretrainedConfig, workspace: Workspace) -> dict[str, NDArray[Any]]:
-        if not sum(text.counts):
-            raise DataError(f"{text.path}: no tokens to count")
+        require_ngrams(text, int(config.order))
         tables = count_ngrams(text, int(config.order), workspace)
         smoothed = SmoothedNgrams(text, tables, self, workspace.folder)
-        config.ngrams = [text.vocabulary_size, *(len(table.keys) for table in tables)]
+        weights = smoothed.weights
+        if any(self.prune):
+            weights = without_rare(weights, tables, self.prune, text.vocabulary_size, workspace.folder)
+        config.ngrams = [len(weights[f"tables.{number}.log_probs"]) for number in range(len(tables) + 1)]
         config.discounts = [[round(float(one), 6) for one in discounts] for discounts in smoothed.discounts]
-        return smoothed.weights
+        return weights
 
     def discounts_of(self, counts: NDArray[np.int64]) -> tuple[float, ...]:
         """Discounts of the counts 1, 2, and 3 or more of an order, from its `counts` of n-grams [n]."""
@@ -76,7 +91,7 @@ class SmoothedNgrams:
     """
 
     def __init__(self, text: TokenFile, tables: Sequence[NgramTable], estimate: KneserNey, folder: Path) -> None:
-        self.folder = folder
+        self.folder, self.prune, self.tables = folder, estimate.prune, tables
         self.discounts: list[tuple[float, ...]] = []
         """By order, unigrams first: discounts of counts 1, 2, and 3 or more."""
         self.weights: dict[str, NDArray[Any]] = {}
@@ -108,11 +123,15 @@ class SmoothedNgrams:
         """float64 [n]: probability of the last token of each n-gram after its context, from those of the order `below`
         [c]; stores the back-off weights of the contexts."""
         total, withheld = np.zeros(len(below)), np.zeros(len(below))
+        rarest = threshold_of(self.prune, number)
         for part in chunks(len(counts)):
             first = int(contexts[part.start])
             width = int(contexts[part.stop - 1]) - first + 1
             total[first : first + width] += np.bincount(contexts[part] - first, counts[part], width)
             taken = np.minimum(discounts[np.minimum(counts[part], DISTINGUISHED)], counts[part])
+            if rarest:
+                # of an n-gram that is left out, everything is withheld
+                taken = np.where(self.tables[number - 1].counts[part] <= rarest, counts[part], taken)
             withheld[first : first + width] += np.bincount(contexts[part] - first, taken, width)
         # a context that nothing follows, as the end of a document, leaves everything to the order below
         backoffs = np.divide(withheld, total, out=np.ones_like(total), where=total > 0)

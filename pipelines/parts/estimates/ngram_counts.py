@@ -85,6 +85,28 @@ def count_ngrams(text: TokenFile, order: int, workspace: Workspace) -> list[Ngra
     return tables
 
 
+def require_ngrams(text: TokenFile, order: int) -> None:
+    """Raise DataError for a text without tokens, of a single word, or whose documents are all shorter than `order`."""
+    if not sum(text.counts):
+        raise DataError(f"{text.path}: no tokens to count")
+    words = sum(1 for token, count in enumerate(text.counts) if count and token not in {text.end, *text.special})
+    if words < 2:
+        raise DataError(
+            f"{text.path}: the text has {words or 'no'} word{'' if words == 1 else 's'} of the vocabulary, and n-grams "
+            "need two; give more text, or lower the tokenizer's min_count"
+        )
+    if order > 2:
+        # an end of document is the first token of the next document's n-grams, and the last of its own
+        tokens = text.tokens
+        ends = np.concatenate([np.flatnonzero(tokens[part] == text.end) + part.start for part in chunks(len(tokens))])
+        longest = int(np.diff(ends, prepend=-1).max(initial=0)) + 1
+        if longest < order:
+            raise DataError(
+                f"backbone.order: {order} is above the length of the text: its longest document has {longest} tokens "
+                "with begin and end; lower the order, or give longer documents"
+            )
+
+
 def mapped(path: Path, kind: str) -> NDArray[Any]:
     """A file as an array; memory-mapped unless it is empty, and never written to."""
     if path.stat().st_size == 0:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from pydantic import Field
 
+from pipelines.errors import DataError
 from pipelines.parts.tokenizers import MOST_WORDS, Tokenizer
 
 if TYPE_CHECKING:
@@ -57,6 +58,12 @@ class Words(Tokenizer, name="words"):
             (-count, word) for word, count in frequencies.items() if count >= self.min_count and word not in SPECIAL
         )
         kept = [(word, -count) for count, word in ranked[: self.vocab_size - len(SPECIAL)]]
+        if len(kept) < 2:
+            occurring = "1 word of the text occurs" if kept else "no words of the text occur"
+            raise DataError(
+                f"tokenizer words: {occurring} {self.min_count} times or more, and a vocabulary needs two; give more "
+                "text, or lower min_count"
+            )
         unknown = frequencies.total() - sum(count for _, count in kept)
         words = [*SPECIAL, *(word for word, _ in kept)]
         fast = self._untrained(models.WordLevel({word: index for index, word in enumerate(words)}, unk_token="<unk>"))
