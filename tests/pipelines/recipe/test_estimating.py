@@ -70,7 +70,9 @@ MISTAKES = {
         (":9", "estimate", "awd_lstm", "not counted", "an objective and a strategy", "fits: ngram"),
     ),
     "an estimate of other weights": Mistake(
-        "estimate: kneser_ney", "estimate: lsa", (":9", "estimate", "static", "fits: word_vectors", "ngram: kneser_ney")
+        "estimate: kneser_ney",
+        "estimate: lsa",
+        (":9", "estimate", "static", "fits: word_vectors", "ngram: arpa, kneser_ney"),
     ),
     "an order that no table has": Mistake("order: 2", "order: 0", (":7", "order", "greater than or equal to 1")),
     "a misspelt estimate": Mistake("kneser_ney", "knesser_ney", (":9", "Did you mean 'kneser_ney'?")),
