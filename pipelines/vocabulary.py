@@ -64,7 +64,8 @@ class Field(FieldWord):
     """tuple of tensors: the state that the network kept of the rows that this batch continues. Absent in the first
     batch."""
     ITEMS = "items"
-    """int64 [B]: index of each row's item among the items of the stage; only where every row is exactly one item."""
+    """int64 [B]: index of each row's item among the items of the stage, plus the epoch times their number where every
+    epoch changes them; only where every row is exactly one item."""
     MASKED_POSITIONS = "masked_positions"
     """int64 [M]: ascending indices of the predicted tokens, into the flattened [B·L] tokens of the batch."""
     MASKED_LABELS = "masked_labels"

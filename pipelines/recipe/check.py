@@ -10,6 +10,7 @@ from pipelines.parts.heads import Head
 from pipelines.parts.segmentations import Segmentation
 from pipelines.parts.strategies import Strategy, conflict
 from pipelines.recipe.attention import check_attention
+from pipelines.recipe.augmenting import check_augmentation
 from pipelines.recipe.channels import check_channels
 from pipelines.recipe.checkpoint import backbone_of
 from pipelines.recipe.compressing import check_compression
@@ -67,6 +68,7 @@ def _check_views(stage: Stage, resolve: Callable[[str], Stage], dataset: Setting
             or _check_segmentation(view, setting)
             or check_channels(view, setting)
             or check_attention(view, resolve)
+            or check_augmentation(view, setting, alone=not name)
             or check_supply(view, setting)
         )
         if problem is not None:

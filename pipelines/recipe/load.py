@@ -269,12 +269,10 @@ class Library:
 
     def _explain(self, document: Document, key_path: KeyPath, error: ValidationError) -> RecipeError:
         first = error.errors()[0]
-        # pydantic puts names of union branches into the location: keep the part that is written in the file
-        written = tuple(str(part) for part in first["loc"])
-        while written and not any(
-            path[: len(key_path) + len(written)] == (*key_path, *written) for path in document.locations
-        ):
-            written = written[:-1]
+        # a list of one entry may be written without the list, and its place is then no part of the location
+        without = tuple(str(part) for part in first["loc"] if not isinstance(part, int))
+        located = [_written(document, key_path, one) for one in (tuple(map(str, first["loc"])), without)]
+        written = max(located, key=len)
         message = first["msg"].removeprefix("Value error, ")
         if first["type"] in (UNKNOWN_KEY, AT_KEY):
             written = (*written, first["ctx"]["key"]) if first["ctx"]["key"] else written
@@ -283,3 +281,13 @@ class Library:
         elif first["type"] in ("enum", "literal_error"):
             message = f"{first['input']!r} is not one of {first['ctx'].get('expected', '')}"
         return document.error((*key_path, *written), message)
+
+
+def _written(document: Document, key_path: KeyPath, location: KeyPath) -> KeyPath:
+    """The beginning of `location`, below `key_path`, that is written in the file: pydantic puts names of union branches
+    into it."""
+    while location and not any(
+        path[: len(key_path) + len(location)] == (*key_path, *location) for path in document.locations
+    ):
+        location = location[:-1]
+    return location

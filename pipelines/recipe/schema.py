@@ -24,6 +24,7 @@ from pipelines.parts.schedules import Schedule
 from pipelines.parts.segmentations import Segmentation
 from pipelines.parts.strategies import Strategy
 from pipelines.parts.tokenizers import Tokenizer
+from pipelines.recipe.augmentations import Augmentation
 from pipelines.recipe.claim import Claim
 from pipelines.recipe.features import FeatureSource
 from pipelines.recipe.kinds import Kind
@@ -127,6 +128,9 @@ class Stage(StrictModel):
     """Which tokens of a row attend to which; None: what the backbone does by itself."""
     knowledge: SerializeAsAny[Knowledge] | None = Field(None, exclude_if=lambda value: value is None)
     """Facts to inject into the labelled examples, where the attention pattern reads them."""
+    augmentation: tuple[Augmentation, ...] = Field((), exclude_if=lambda value: not value)
+    """Changes of the labelled training examples, of all lines, that leave their answers right, drawn anew in every
+    epoch; several apply in order."""
     head: SerializeAsAny[Head] | None = None
     objective: tuple[SerializeAsAny[Objective], ...] = ()
     lines: dict[str, Line] = Field({}, exclude_if=lambda value: not value)
@@ -158,6 +162,7 @@ class Stage(StrictModel):
         "annotations",
         "features",
         "corruption",
+        "augmentation",
         "objective",
         "strategy",
         "compression",

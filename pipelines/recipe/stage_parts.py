@@ -42,6 +42,7 @@ def parts_of(stage: Stage) -> list[Component]:
     for view in line_views(stage).values():
         values += [view.segmentation, view.layout, view.attention, view.knowledge, view.head]
         values += [*view.annotations, *view.corruption, *view.objective]
+    values += [one.attack for one in stage.augmentation]
     values += [*stage.strategy, *stage.compression, *stage.suite, *stage.probes]
     return [part for value in values if isinstance(value, Component) for part in _nested(value)]
 

@@ -12,6 +12,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "encoder": {"checkpoint": "models/minilm"},
     "shift_positions": {"positions": 64},
     "token_types": {"types": [4, 5]},
+    "nearest_words": {"vectors": "tests/contracts/word_vectors.txt"},
     "triples": {"file": "recipes/knowledge/scientific_terms.tsv"},
     "annotations.languages": {"order": ["en", "zh"], "of": "en"},
     "languages_by_script": {"order": ["en", "zh"], "scripts": {"latin": "en", "han": "zh"}},

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pipelines.parts.objectives import Batch, Signals
     from pipelines.task_families import Row
     from pipelines.task_families.encoding import EncodedExamples, FieldArrays
+    from pipelines.training.batches.augmented_examples import AugmentedExamples
 
 
 class OwnTokens:
@@ -65,6 +66,18 @@ class OwnTokens:
                 "shared_tokens"
             )
         return encoded
+
+
+class OwnAugmentedRows:
+    """`forward` of a frozen network over `augmented`, in place of the rows of a batch of the same changed items."""
+
+    def __init__(self, forward: Callable[[Batch, frozenset[Signal]], Signals], augmented: AugmentedExamples) -> None:
+        self._forward, self._augmented = forward, augmented
+
+    def __call__(self, batch: Batch, requested: frozenset[Signal]) -> Signals:
+        ids = batch[Field.ITEMS]
+        rows = self._augmented.batch(ids.cpu().numpy())
+        return self._forward({Field(name): value.to(ids.device) for name, value in rows.items()}, requested)
 
 
 class OwnRows:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from pipelines.task_families.encoding import EncodedExamples
+    from pipelines.training.batches.augmented_examples import AugmentedExamples
 
 BUCKET = 50
 """Number of batches whose examples are sorted by length together, as in transformers' Trainer. For the sentences of
@@ -27,16 +28,31 @@ class ExampleBatches:
     corruption_shards: None = None
     """None: a batch can be divided anywhere."""
 
-    def __init__(self, encoded: EncodedExamples, *, size: int, steps: int, seed: int) -> None:
-        self.items, self.size, self.steps, self.seed = encoded, size, steps, seed
+    def __init__(
+        self,
+        encoded: EncodedExamples,
+        *,
+        size: int,
+        steps: int,
+        seed: int,
+        augmented: AugmentedExamples | None = None,
+    ) -> None:
+        self.encoded, self.size, self.steps, self.seed = encoded, size, steps, seed
+        self.augmented = augmented
+        """The same items as every epoch changes them; None where none does."""
         self.start = 0
         self.steps_per_epoch = max(1, -(-len(encoded) // size))
         self._epoch: tuple[int, list[NDArray[np.int64]]] = (-1, [])
 
     @property
+    def items(self) -> EncodedExamples | None:
+        """The items that every epoch reads; None where each reads others."""
+        return self.encoded if self.augmented is None else None
+
+    @property
     def tokens_per_batch(self) -> int:
         """Average number of tokens in a batch, without padding."""
-        return round(int(self.items.lengths.sum()) / self.steps_per_epoch)
+        return round(int(self.encoded.lengths.sum()) / self.steps_per_epoch)
 
     def __len__(self) -> int:
         return self.steps
@@ -50,14 +66,18 @@ class ExampleBatches:
 
         Empty, without fields, where there are fewer examples than parts.
         """
-        batch = self._batches(step // self.steps_per_epoch)[step % self.steps_per_epoch]
+        epoch, at = divmod(step, self.steps_per_epoch)
+        batch = self._batches(epoch)[at]
         begin, end = len(batch) * number // of, len(batch) * (number + 1) // of
-        return self._with_item_ids(batch[begin:end]) if end > begin else {}
+        return self._with_item_ids(epoch, batch[begin:end]) if end > begin else {}
 
-    def _with_item_ids(self, chosen: NDArray[np.int64]) -> dict[str, Tensor]:
+    def _with_item_ids(self, epoch: int, chosen: NDArray[np.int64]) -> dict[str, Tensor]:
         import torch
 
-        return {**tensors(self.items, chosen), str(Field.ITEMS): torch.from_numpy(chosen)}
+        if self.augmented is None:
+            return {**tensors(self.encoded, chosen), str(Field.ITEMS): torch.from_numpy(chosen)}
+        ids = self.augmented.ids(epoch, chosen)
+        return {**self.augmented.batch(ids), str(Field.ITEMS): torch.from_numpy(ids)}
 
     def continues(self, step: int) -> bool:
         """False: no example continues another."""
@@ -66,8 +86,8 @@ class ExampleBatches:
     def _batches(self, epoch: int) -> list[NDArray[np.int64]]:
         if self._epoch[0] != epoch:
             random = np.random.default_rng([self.seed, 4, epoch])
-            order = random.permutation(len(self.items))
-            lengths = self.items.lengths
+            order = random.permutation(len(self.encoded))
+            lengths = self.encoded.lengths
             span = self.size * BUCKET
             batches: list[NDArray[np.int64]] = []
             for begin in range(0, len(order), span):

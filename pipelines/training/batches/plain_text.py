@@ -58,6 +58,8 @@ class PlainBatches:
         DataLoader(batches, batch_size=None, sampler=range(batches.start, len(batches)), num_workers=2)
     """
 
+    augmented: None = None
+    """None: corruptions change plain text."""
     items: None = None
     """None: rows come from a token stream, not from numbered items."""
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from pipelines.corpora.engines.work import reporting
 from pipelines.corpora.shards.example_table import ExampleTable, JoinedRows
-from pipelines.errors import DataError
+from pipelines.errors import DataError, RecipeError
 from pipelines.lineage.results import SCRATCH
 from pipelines.models.features import encode_part
 from pipelines.models.opening import open_tokenizer
@@ -23,6 +23,7 @@ from pipelines.task_families import Row, Task
 from pipelines.task_families.labelled_tables import labelled_table, read_as, tasks_in
 from pipelines.training.activity import Activity
 from pipelines.training.assembly.new_words import add_words
+from pipelines.training.batches.augmented_examples import AugmentedExamples, changes
 from pipelines.training.batches.encoded_documents import TEXT
 from pipelines.training.batches.examples import ExampleBatches
 from pipelines.training.batches.few_labels import subsample
@@ -144,7 +145,33 @@ def _example_batches(
     encoded = _encoded(job, rows, _stored(job, name, TRAIN), task, tokenizer, features, answers=labelled)
     per_epoch = math.ceil(len(encoded) / budget.batch_texts)
     steps = max(1, round(budget.epochs * per_epoch))
-    return ExampleBatches(encoded, size=budget.batch_texts, steps=steps, seed=job.seed)
+    augmented = _augmented(job, encoded, task, tokenizer, features, answers=labelled) if stage.augmentation else None
+    return ExampleBatches(encoded, size=budget.batch_texts, steps=steps, seed=job.seed, augmented=augmented)
+
+
+def _augmented(
+    job: Job,
+    items: EncodedExamples,
+    task: Task,
+    tokenizer: PreTrainedTokenizerFast,
+    features: Sequence[FeatureTokenizer],
+    *,
+    answers: bool,
+) -> AugmentedExamples:
+    """`items` as the stage's augmentation changes them in each epoch."""
+    stage, head = job.stage, job.stage.head
+    assert head is not None
+    if unfit := next(
+        (why for one in stage.augmentation if (why := one.attack.unfit(job.family.name, job.language))), ""
+    ):
+        raise RecipeError(f"stage {job.stage_name}: augmentation: {unfit}")
+
+    def encode(rows: Sequence[Row]) -> EncodedExamples:
+        encoded = encode_part(head, rows, task, tokenizer, stage.budget.length, features, answers=answers)
+        encoded.complete = items.complete
+        return encoded
+
+    return AugmentedExamples(items, encode, changes(stage.augmentation, job.family, job.seed, job.language))
 
 
 def _encoded(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pipelines.parts.objectives import Batch, Companion, Signals
 from pipelines.training.assembly.answer_cache import AnswerCache
 from pipelines.training.assembly.feature_cache import FeatureCache
-from pipelines.training.assembly.own_tokens import OwnRows
+from pipelines.training.assembly.own_tokens import OwnAugmentedRows, OwnRows
 from pipelines.training.batches.micro_batches import term_counts
 from pipelines.vocabulary import Ability, Field, Signal
 
@@ -45,7 +45,10 @@ class TrainedLine:
         """The modules that objectives own, by the objective's name."""
         self.companion_forward: dict[str, Callable[[Batch, frozenset[Signal]], Signals]] = {}
         for companion, one in companions.items():
-            if one.trains or batches.items is None:
+            if one.own_tokens is not None and batches.augmented is not None:
+                own = batches.augmented.encoded_by(one.own_tokens.encode)
+                self.companion_forward[companion] = OwnAugmentedRows(one.forward, own)
+            elif one.trains or batches.items is None:
                 self.companion_forward[companion] = one.forward
             elif one.own_tokens is not None:
                 self.companion_forward[companion] = OwnRows(one.forward, one.own_tokens.encode_items(batches.items))

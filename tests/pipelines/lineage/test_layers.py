@@ -35,7 +35,7 @@ training.assembly.feature_cache training.assembly.features training.assembly.fer
 training.assembly.head_weights training.assembly.new_words training.assembly.objective_modules
 training.assembly.optimizer training.assembly.own_tokens training.assembly.parameter_groups
 training.assembly.shared_tokens training.assembly.teacher_vocabulary
-training.batches training.batches.corruption_shards
+training.batches training.batches.augmented_examples training.batches.corruption_shards
 training.batches.encoded_documents training.batches.special_tokens
 training.batches.encoded_shards training.batches.examples training.batches.few_labels training.batches.micro_batches
 training.batches.packed_rows training.batches.plain_text training.batches.reading_texts training.batches.stage_batches

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.pipelines.recipe.recipe_texts import Refused, labelled, written
+from tests.pipelines.recipe.recipe_texts import GPT, Refused, labelled, written
 
 ATTENTION = {
     "a pattern on a body whose scores cannot be restricted": Refused(
@@ -73,5 +73,27 @@ ATTENTION = {
     "more token types than the backbone has": Refused(
         written(corruption="[{name: token_types, types: [4, 5]}, token_mask]"),
         (":11: stages.general.corruption", "token_types writes 6 token types", "(transformer bert) has 2"),
+    ),
+    "scores of attention of a body that names none": Refused(
+        labelled("  taught: {like: answer, teacher: answer, objective: match_attention}", general=GPT),
+        (
+            ":24: ",
+            "match_attention needs attention_scores, which sequence_classification provides on a backbone that is "
+            "attention_scores, and this one (transformer gpt2) is not; backbones that fit: transformer bert, "
+            "transformer electra, transformer roberta",
+        ),
+    ),
+    "scores of attention of a teacher that names none": Refused(
+        labelled(
+            "  other: {like: general, backbone: {name: transformer, architecture: xlnet}, tokenizer: wordpiece}",
+            "  teacher: {kind: finetune, start: other, corpus: task, head: sequence_classification, strategy: full,",
+            "    objective: cross_entropy, budget: {epochs: 1, length: 64}}",
+            "  taught: {like: answer, teacher: teacher, objective: match_attention}",
+        ),
+        (
+            ":27: ",
+            "match_attention matches attention_scores, which sequence_classification provides on a backbone that is "
+            "attention_scores, and that of teacher (transformer xlnet) is not; backbones that fit: transformer bert",
+        ),
     ),
 }

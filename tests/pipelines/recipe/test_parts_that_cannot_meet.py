@@ -8,6 +8,7 @@ import pytest
 
 from pipelines.recipe.problems import Setting
 from tests.pipelines.recipe.attention_refusals import ATTENTION
+from tests.pipelines.recipe.augmentation_refusals import AUGMENTATION
 from tests.pipelines.recipe.mistakes import check_refusal, refusal
 from tests.pipelines.recipe.recipe_texts import GPT, STATIC, Refused, labelled, written
 from tests.steps import RECIPES, library_of
@@ -244,28 +245,7 @@ CASES = {
         labelled(objective="match_logits", kind="compress", compression="select_layers"),
         ("teacher: match_logits learns from a teacher: name the teacher stage",),
     ),
-    "scores of attention of a body that names none": Refused(
-        labelled("  taught: {like: answer, teacher: answer, objective: match_attention}", general=GPT),
-        (
-            ":24: ",
-            "match_attention needs attention_scores, which sequence_classification provides on a backbone that is "
-            "attention_scores, and this one (transformer gpt2) is not; backbones that fit: transformer bert, "
-            "transformer electra, transformer roberta",
-        ),
-    ),
-    "scores of attention of a teacher that names none": Refused(
-        labelled(
-            "  other: {like: general, backbone: {name: transformer, architecture: xlnet}, tokenizer: wordpiece}",
-            "  teacher: {kind: finetune, start: other, corpus: task, head: sequence_classification, strategy: full,",
-            "    objective: cross_entropy, budget: {epochs: 1, length: 64}}",
-            "  taught: {like: answer, teacher: teacher, objective: match_attention}",
-        ),
-        (
-            ":27: ",
-            "match_attention matches attention_scores, which sequence_classification provides on a backbone that is "
-            "attention_scores, and that of teacher (transformer xlnet) is not; backbones that fit: transformer bert",
-        ),
-    ),
+    **AUGMENTATION,
     "a body with two stacks under a head for one": Refused(
         labelled(
             general={

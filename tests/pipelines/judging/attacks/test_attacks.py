@@ -125,6 +125,37 @@ def test_a_key_is_mistaken_for_one_that_touches_it() -> None:
             assert became.lower() in near[was.lower()] and became.isupper() == was.isupper()
 
 
+def test_a_nearest_word_is_that_of_the_largest_cosine(tmp_path: Path) -> None:
+    path, random = tmp_path / "vectors.txt", np.random.default_rng(0)
+    words = ["big", "large", "huge", "small", "blue", "big"]
+    vectors = random.normal(size=(6, 4))
+    lines = [" ".join([word, *map(str, vector)]) for word, vector in zip(words, vectors, strict=True)]
+    path.write_text("\n".join(["6 4", *lines]) + "\n", encoding="utf-8")
+    unit = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True))[:5]
+    ranked = [
+        words[row] for row in np.argsort(-(unit @ unit[0])) if row != 0
+    ]  # the second vector of a word is left out
+    one = attack("nearest_words", vectors=str(path), neighbours=2)
+    made = {one.change("Big news", 1.0, draw(turn), "en") for turn in range(30)}
+    assert made == {f"{word.capitalize()} news" for word in ranked[:2]}, "the unknown word stays as it is"
+    assert (
+        attack("nearest_words", vectors=str(path), neighbours=1).change("BIG", 1.0, draw(), "en") == ranked[0].upper()
+    )
+    for text, says in (
+        ("a 1 2\nb 1\n", "vectors.txt, line 2: expected a word and 2 finite numbers, not all 0"),
+        ("a 1 x\n", "line 1: expected a word and finite numbers"),
+        ("a 0 0\nb 1 2\n", "line 1: expected a word and finite numbers, not all 0"),
+        ("a 1 nan\nb 1 2\n", "line 1: expected"),
+        ("2 2\na 1 2\n", "1 words have no others near them"),
+    ):
+        other = tmp_path / f"{len(text)}-vectors.txt"
+        other.write_text(text, encoding="utf-8")
+        with pytest.raises(DataError, match=says):
+            attack("nearest_words", vectors=str(other)).change("a", 1.0, draw(), "en")
+    with pytest.raises(DataError, match="nowhere.txt: cannot be read as word vectors"):
+        attack("nearest_words", vectors="nowhere.txt").change("a", 1.0, draw(), "en")
+
+
 def test_a_homophone_sounds_the_same_in_its_phrase_and_a_look_alike_is_of_the_table() -> None:
     text = "银行行长觉得音乐很快乐。"
     for turn in range(20):
