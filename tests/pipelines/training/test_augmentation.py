@@ -125,7 +125,11 @@ def test_of_an_example_of_several_rows_the_last_stands_in_for_what_is_gone() -> 
             return {Field.LABELS: np.array([int(self.rows[index][0]) for index in chosen])}
 
     items = Rows([{"text": "1 2 3 4 5"}, {"text": "6 7"}])
-    shorter = AugmentedExamples(items, Rows, lambda row, epoch, example: {"text": row["text"][: 3 + 4 * epoch]})  # type: ignore[arg-type]
+
+    def shortened(row: Row, epoch: int, example: int) -> Row:
+        return {"text": row["text"][: 3 + 4 * epoch]}
+
+    shorter = AugmentedExamples(items, Rows, shortened)  # type: ignore[arg-type]
     for epoch, expected in ((0, [1, 1, 1, 6]), (1, [1, 3, 3, 6]), (2, [1, 3, 5, 6])):
         ids = shorter.ids(epoch, np.arange(4))
         assert shorter.batch(ids)["labels"].tolist() == expected
