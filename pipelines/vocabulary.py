@@ -252,6 +252,8 @@ class Signal(VocabularyWord):
         return cls._added(name)
 
 
+OVER_VOCABULARY = frozenset({Signal.MASKED_LOGITS, Signal.BOUNDARY_LOGITS, Signal.NEXT_LOGITS, Signal.TARGET_LOGITS})
+"""Signals whose last dimension is the vocabulary."""
 PER_ITEM = frozenset({Signal.LOGITS, Signal.SCORE, Signal.POOLED})
 """Signals of a labelled item as a whole, of the same shape for all, however many tokens it has."""
 

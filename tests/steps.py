@@ -47,6 +47,7 @@ def job_of(
         family=step.family,
         families=dict(step.families),
         start=step.checkpoint or (folders[step.parents["start"]] if "start" in step.parents else None),
+        head_start=folders[step.parents["head_start"]] if "head_start" in step.parents else None,
         teachers={
             line: folders[step.parents[role]]
             for line in ("", *step.stage.lines)

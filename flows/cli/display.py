@@ -151,7 +151,7 @@ def _start(stage: Stage) -> str:
     if isinstance(start, tuple):
         return f"from {', '.join(start)}"
     if isinstance(start, str):
-        return f"from {start}"
+        return f"from {start}" + (f", its head from {stage.head_start}" if stage.head_start is not None else "")
     if hasattr(start, "untrained"):
         return f"from random weights shaped like {start.untrained}"
     return f"from {start.checkpoint}"

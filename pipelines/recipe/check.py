@@ -16,6 +16,7 @@ from pipelines.recipe.checkpoint import backbone_of
 from pipelines.recipe.compressing import check_compression
 from pipelines.recipe.estimating import check_estimate
 from pipelines.recipe.feature_supply import check_features
+from pipelines.recipe.head_start import check_head_start
 from pipelines.recipe.judging import check_judging
 from pipelines.recipe.kinds import Kind
 from pipelines.recipe.line_checks import check_lines
@@ -90,6 +91,8 @@ def _check_start(stage: Stage, resolve: Callable[[str], Stage]) -> Problem | Non
     if isinstance(start, str):
         if (before := resolve(start)).kind.judges:
             return "start", f"stage {start!r} is of kind {before.kind} and produces no model; name a stage that does"
+        if problem := check_head_start(stage, resolve):
+            return problem
     elif isinstance(start, Checkpoint) and stage.kind is not Kind.PRETRAIN:
         return "start", "only a pretrain stage starts from a checkpoint; let this stage start from that pretrain stage"
     elif isinstance(start, Checkpoint) and stage.backbone is not None:

@@ -191,4 +191,4 @@ def _references(stage: Stage) -> list[str]:
     start = stage.start if isinstance(stage.start, tuple) else (stage.start,)
     named = [one if isinstance(one, str) else getattr(one, "untrained", None) for one in start]
     read = [source.from_ for source in stage.features]
-    return [one for one in (*named, stage.teacher, *read) if one is not None]
+    return [one for one in (*named, stage.head_start, stage.teacher, *read) if one is not None]

@@ -30,6 +30,8 @@ def _needs(stage: Stage) -> Iterator[tuple[str, str]]:
         reference = start.untrained if isinstance(start, Untrained) else start
         if isinstance(reference, str):
             yield "start", reference
+    if stage.head_start is not None:
+        yield "start", stage.head_start
     if stage.teacher is not None:
         yield "teacher", stage.teacher
     for name, line in stage.lines.items():

@@ -71,6 +71,8 @@ class Job(BaseModel):
     """Named task that it reads → its family."""
     start: Path | None = None
     """Folder of the artifact (or external checkpoint) that this step starts from."""
+    head_start: Path | None = None
+    """Folder of the artifact whose head this step continues, where that is another."""
     teachers: dict[str, Path] = {}
     """Line → folder of its teacher; "" is the only line of a stage without lines."""
     features: tuple[Path, ...] = ()

@@ -158,7 +158,8 @@ class Library:
             for name, line in recipe.stages[stage].lines.items():
                 teachers["lines", name, "teacher"] = line.teacher
             read = any(one.from_ == reference for one in recipe.stages[stage].features)
-            other: KeyPath = ("features",) if read else ("start",)
+            head = ("start", "head") if recipe.stages[stage].head_start == reference else ("start",)
+            other: KeyPath = ("features",) if read else head
             key_path = next((path for path, teacher in teachers.items() if teacher == reference), other)
             raise document.error(("stages", stage, *key_path), str(error)) from None
 
@@ -235,8 +236,8 @@ class Library:
             self._require_stage(document, (*key_path, "like"), like)
             result = self._inherit(document, like, (*seen, name))
         start = own.get("start", result.get("start"))
-        if isinstance(start, dict) and "untrained" in start:
-            start = start["untrained"]
+        if isinstance(start, dict):
+            start = start.get("untrained", start.get("backbone", start))
         parent: dict[str, Any] = {}
         if isinstance(start, str):
             parent = self._parent(document, (*key_path, "start"), start, (*seen, name))

@@ -26,7 +26,7 @@ from pipelines.recipe.lines import line_views, teacher_role
 from pipelines.recipe.load import Library
 from pipelines.recipe.schema import Recipe, Stage
 from pipelines.recipe.stage_parts import files_of, modules_of
-from pipelines.recipe.starts import Checkpoint, Untrained
+from pipelines.recipe.starts import HEAD_START, Checkpoint, Untrained
 from pipelines.recipe.tables import (
     answered_tasks,
     judged_tables,
@@ -39,7 +39,7 @@ from pipelines.task_families import TaskFamily
 from pipelines.task_families.labelled_tables import MAIN, tasks_in
 
 UNIDENTIFYING: Any = {
-    **dict.fromkeys(("like", "seeds", "start", "teacher", "limits"), True),
+    **dict.fromkeys(("like", "seeds", "start", "head_start", "teacher", "limits"), True),
     "lines": {"__all__": {"teacher"}},
     "features": {"__all__": {"from_"}},
 }
@@ -58,7 +58,7 @@ class Step:
     several: bool
     """Whether the stage has more than one seed."""
     parents: Mapping[str, str]
-    """Role → fingerprint; roles are start, teacher, features, features:<n> and subject:<stage>@<seed>."""
+    """Role → fingerprint; roles are start, head_start, teacher, features, features:<n> and subject:<stage>@<seed>."""
     data: Mapping[str, DataSource]
     family: TaskFamily
     """Family of the task that it answers: of the named task that it reads, if it reads just that; else of the main
@@ -193,6 +193,8 @@ class _Planner:
             roles["start"] = first(stage.start)
         elif isinstance(stage.start, Untrained):
             roles["start"] = first(stage.start.untrained)
+        if stage.head_start is not None:
+            roles[HEAD_START] = first(stage.head_start)
         for line, view in line_views(stage).items():
             if view.teacher is not None:
                 roles[teacher_role(line if stage.lines else "")] = first(view.teacher)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Self
 
 from pydantic import Field, PositiveInt, SerializeAsAny, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from pipelines.judging.evaluations import Evaluation
 from pipelines.judging.probes import Probe
@@ -25,11 +26,11 @@ from pipelines.parts.segmentations import Segmentation
 from pipelines.parts.strategies import Strategy
 from pipelines.parts.tokenizers import Tokenizer
 from pipelines.recipe.augmentations import Augmentation
-from pipelines.recipe.claim import Claim
+from pipelines.recipe.claim import AT_KEY, Claim
 from pipelines.recipe.features import FeatureSource
 from pipelines.recipe.kinds import Kind
 from pipelines.recipe.lines import Line, TeacherVocabulary
-from pipelines.recipe.starts import Checkpoint, Untrained
+from pipelines.recipe.starts import Checkpoint, Untrained, two_starts
 from pipelines.recipe.strict import StrictModel, as_list
 
 CALIBRATION = 16
@@ -98,6 +99,9 @@ class Stage(StrictModel):
     start: str | tuple[str, ...] | Checkpoint | Untrained | None = None
     """Stage (or `recipe/stage`) whose result this one continues; for `evaluate` and `probe`, the stages they
     measure."""
+    head_start: str | None = Field(None, exclude_if=lambda value: value is None)
+    """The stage whose head this one continues, where that is another; written `start: {backbone: <stage>, head:
+    <stage>}`."""
     teacher: str | None = None
     """Stage whose result is the teacher, for distillation."""
     teacher_vocabulary: TeacherVocabulary | None = Field(None, exclude_if=lambda value: value is None)
@@ -189,6 +193,19 @@ class Stage(StrictModel):
         if twice:
             raise ValueError(f"seed {twice[0]} is given twice and would train the same model twice; keep one")
         return seeds
+
+    @model_validator(mode="before")
+    @classmethod
+    def _two_starts(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        if "head_start" in value:
+            raise ValueError("head_start has no key of its own: write start: {backbone: <stage>, head: <stage>}")
+        try:
+            two = two_starts(value.get("start"))
+        except ValueError as error:
+            raise PydanticCustomError(AT_KEY, "{message}", {"message": str(error), "key": "start"}) from None
+        return value if two is None else {**value, "start": two.backbone, "head_start": two.head}
 
     @field_validator("start", mode="before")
     @classmethod

@@ -1,8 +1,13 @@
-"""Starts of a stage other than the result of another stage: a checkpoint, or random weights."""
+"""Starts of a stage other than the result of another stage: a checkpoint, random weights, or two stages."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from pipelines.recipe.strict import StrictModel
+
+HEAD_START = "head_start"
+"""Role, among the parents of a step, of the stage whose head it continues, where that is another than `start`."""
 
 
 class Checkpoint(StrictModel):
@@ -21,3 +26,22 @@ class Untrained(StrictModel):
 
     untrained: str
     """The stage (or `recipe/stage`) whose architecture and tokenizer are taken over."""
+
+
+class TwoStarts(NamedTuple):
+    """Start with the backbone of one stage, its vocabulary and all that is below the head, and the head of another."""
+
+    backbone: str
+    """The stage (or `recipe/stage`) whose backbone is continued."""
+    head: str
+    """The stage (or `recipe/stage`) whose head of the same kind, over the same labels, is continued."""
+
+
+def two_starts(start: object) -> TwoStarts | None:
+    """The two starts of a stage, as a recipe writes them; None for any other start. ValueError where one is missing."""
+    if not isinstance(start, dict) or not start.keys() & set(TwoStarts._fields):
+        return None
+    if start.keys() != set(TwoStarts._fields) or not all(isinstance(one, str) for one in start.values()):
+        message = "start: two stages are written {backbone: <stage>, head: <stage>}, and a single one by its name"
+        raise ValueError(message)
+    return TwoStarts(**start)

@@ -51,7 +51,10 @@ def check_teacher(stage: Stage, resolve: Callable[[str], Stage]) -> Problem | No
             return problem
         if view.teacher_vocabulary is not None:
             continue
-        own, other = _vocabulary(stage, resolve), _vocabulary(resolve(view.teacher), resolve, view.teacher)
+        own, other = (
+            learned_vocabulary(stage, resolve),
+            learned_vocabulary(resolve(view.teacher), resolve, view.teacher),
+        )
         if own is not None and other is not None and own != other:
             return (
                 f"{line if name and stage.lines[name].teacher else ''}teacher",
@@ -116,14 +119,14 @@ def _check_signals(stage: Stage, teacher: Stage) -> Problem | None:
     return None
 
 
-def _vocabulary(stage: Stage, resolve: Callable[[str], Stage], reference: str = "") -> LearnedVocabulary | None:
+def learned_vocabulary(stage: Stage, resolve: Callable[[str], Stage], reference: str = "") -> LearnedVocabulary | None:
     """The vocabulary of a stage that `reference` names; None if it comes with a checkpoint."""
     views = line_views(stage).values()
     start = stage.start.untrained if isinstance(stage.start, Untrained) else stage.start
     if isinstance(start, str):
         owner = reference.rpartition("/")[0]
         origin = f"{owner}/{start}" if owner and "/" not in start else start
-        known = _vocabulary(resolve(origin), resolve, origin)
+        known = learned_vocabulary(resolve(origin), resolve, origin)
         if known is None or stage.vocabulary is None:
             return known
         words = tuple(dict.fromkeys(word for view in views for word in view.corpus))

@@ -31,7 +31,7 @@ from pipelines.recipe.checkpoint import resolve_checkpoint
 from pipelines.recipe.job import Runtime
 from pipelines.recipe.plan import Step, identify_step
 from pipelines.recipe.schema import Stage, TokenizerLimits
-from pipelines.recipe.starts import Checkpoint, Untrained
+from pipelines.recipe.starts import HEAD_START, Checkpoint, Untrained
 from pipelines.recipe.tables import answered_tasks, judged_tasks
 from pipelines.task_families import TaskFamily
 from tasks.models.ancestry import ancestry, label
@@ -226,7 +226,8 @@ def _stage(record: Provenance) -> tuple[Stage, TaskFamily, dict[str, TaskFamily]
             f". It was computed at commit {record.environment.commit or 'unknown'}; check that out and run again"
         ) from None
     # limits were checked when the step was first computed, and the teacher is among the parents
-    return stage.model_copy(update={"start": start, "limits": TokenizerLimits(unknown=1.0)}), family, families
+    starts = {"start": start, "head_start": record.parents.get(HEAD_START)}
+    return stage.model_copy(update={**starts, "limits": TokenizerLimits(unknown=1.0)}), family, families
 
 
 def _contradiction(name: str, record: Provenance) -> str | None:

@@ -22,7 +22,7 @@ from pipelines.recipe.job import Job
 from pipelines.recipe.kinds import Kind
 from pipelines.recipe.lines import teacher_role
 from pipelines.recipe.plan import Step
-from pipelines.recipe.starts import Checkpoint
+from pipelines.recipe.starts import HEAD_START, Checkpoint
 from pipelines.safety.redaction import redacted, redacted_errors
 from tasks.display.artifacts import ARTIFACTS
 from tasks.display.progress import TerminalProgress
@@ -149,6 +149,7 @@ def _job(step: Step, threads: int, context: Context) -> Job:
         family=step.family,
         families=dict(step.families),
         start=step.checkpoint or folder("start"),
+        head_start=folder(HEAD_START),
         teachers={
             line: context.artifacts[step.parents[role]].folder
             for line in ("", *step.stage.lines)

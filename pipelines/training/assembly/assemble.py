@@ -34,7 +34,7 @@ from pipelines.recipe.starts import Checkpoint, Untrained
 from pipelines.task_families import Task
 from pipelines.training.assembly.features import load_features, settings_of
 from pipelines.training.assembly.finished import refuse_finished
-from pipelines.training.assembly.head_weights import begin_heads, continued_weights, heads_of, heads_without
+from pipelines.training.assembly.head_weights import begin_heads, continued_weights, heads_of, heads_without, other_head
 from pipelines.training.assembly.new_words import MULTIPLE, extend_vocabulary, pieces_of_new_words
 
 if TYPE_CHECKING:
@@ -52,8 +52,10 @@ def assemble(
     accelerator: str,
     features: Sequence[Path] = (),
     calibration: Calibration | None = None,
+    head_start: Path | None = None,
 ) -> PreTrainedModel:
-    """Build the network of `stage` in training mode, with the weights in `start` or random ones.
+    """Build the network of `stage` in training mode, with the weights in `start` or random ones; with those of its head
+    in `head_start`, if that is given.
 
     `tasks` holds the task of every line, None for one on plain text. The network reads those in the folders `features`,
     one for each of the stage's. `calibration` is what the compressions see of the corpus; None where none needs it.
@@ -74,7 +76,7 @@ def assemble(
     new = tuple(heads_of(record))
     if start is not None and not isinstance(stage.start, Untrained):
         pieces = pieces_of_new_words(open_tokenizer(start), tokenizer) if stage.vocabulary is not None else {}
-        new = _take_weights(network, start, stage, before, record, pieces)
+        new = _take_weights(network, start, stage, before, record, pieces, head_start)
     if read:
         load_features(network, read)
     begin_heads(network, record, new)
@@ -182,6 +184,7 @@ def _take_weights(
     before: ModelRecord | None,
     record: ModelRecord,
     pieces: Mapping[int, list[int]],
+    head_start: Path | None,
 ) -> tuple[str, ...]:
     """Load the weights in `folder`; returns the prefixes of the heads that are new (`heads_of`)."""
     weights = read_weights(folder)
@@ -195,6 +198,11 @@ def _take_weights(
         if not any(key.startswith(prefix) for key in weights):
             weights = {prefix + key: value for key, value in weights.items()}  # a bare backbone
         new = heads_without(weights, expected.keys() - tied, record, prefix)
+    elif head_start is not None:
+        own = {key for key in expected if not key.startswith(prefix)} - tied
+        weights = {key: value for key, value in weights.items() if key.startswith(prefix)}
+        weights |= other_head(head_start, folder, record, own if prefix else set())
+        allowed_missing = allowed_unused = _poolers(network)
     elif record.several_heads or (before is not None and before.several_heads):
         weights, new = continued_weights(weights, before, record, prefix)
         allowed_missing = [key for key in expected if not key.startswith(prefix) and key.startswith(new)]

@@ -7,9 +7,13 @@ checkpoint from elsewhere has no record of its head: a head is new there if the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelines.models.opening import HeadRecord, ModelRecord, line_network
+from pipelines.errors import RecipeError
+from pipelines.models.opening import HeadRecord, ModelRecord, line_network, open_config, open_tokenizer
+from pipelines.models.weights import read_weights
+from pipelines.vocabulary import OVER_VOCABULARY
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -66,3 +70,34 @@ def begin_heads(network: PreTrainedModel, record: ModelRecord, new: Iterable[str
     for prefix in new:
         one = line_network(network, lines[prefix]) if prefix else network
         heads_of(record)[prefix].head.begin(one)
+
+
+def other_head(folder: Path, backbone: Path, record: ModelRecord, names: Iterable[str]) -> dict[str, Tensor]:
+    """The weights `names` of the head of `record`, from the model in `folder`, which has that head and its labels.
+
+    Raises RecipeError where it has none or several such heads, where none of its weights are of the head alone, and
+    where a head over the vocabulary has another one than the model in `backbone`.
+    """
+    before = ModelRecord.read(open_config(folder))
+    heads = {} if before is None else heads_of(before)
+    alike = [old for old, one in heads.items() if (one.head.name, one.labels) == (record.head.name, record.labels)]
+    if len(alike) != 1:
+        labels = f" over {', '.join(record.labels)}" if record.labels else ""
+        raise RecipeError(
+            f"{folder}: {len(alike)} of its heads are {record.head.name}{labels}, and this stage continues one; name a "
+            "stage with that head over these labels in `start: {backbone: …, head: …}`"
+        )
+    if not (names := sorted(names)):
+        raise RecipeError(
+            f"{folder}: {record.head.name} has no weights beside those of its backbone; write start: <stage>"
+        )
+    if not record.head.reads and record.head.provides & OVER_VOCABULARY:
+        own, other = open_tokenizer(backbone).get_vocab(), open_tokenizer(folder).get_vocab()
+        if own != other:
+            raise RecipeError(
+                f"{folder}: its head scores {len(other):,} tokens, and the backbone in {backbone} reads {len(own):,}, "
+                f"of which {len(own.items() & other.items()):,} are the same word with the same id; let both start "
+                "from one stage"
+            )
+    weights, prefix = read_weights(folder), alike[0]
+    return {name: weights[prefix + name] for name in names if prefix + name in weights}

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from pipelines.errors import RecipeError
-from pipelines.vocabulary import Field, Signal
+from pipelines.vocabulary import OVER_VOCABULARY, Field, Signal
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
@@ -25,8 +25,6 @@ TOKENS = frozenset(
     | {Field.CENTERS, Field.CONTEXTS, Field.NEGATIVES}
 )
 """Fields that hold ids of tokens; negative values are none."""
-OVER_VOCABULARY = frozenset({Signal.MASKED_LOGITS, Signal.BOUNDARY_LOGITS, Signal.NEXT_LOGITS, Signal.TARGET_LOGITS})
-"""Signals whose last dimension is the vocabulary."""
 
 
 class SharedTokens:

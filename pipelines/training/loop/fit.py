@@ -64,7 +64,8 @@ def fit(job: Job) -> Result:
     lightning.seed_everything(job.seed, verbose=False)
     measured = check_tokenizer(stage, job.stage_name, tables_of(job), tokenizer, job.language) if stage.trains else {}
     calibration = StageCalibration(job, tasks, tokenizer) if stage.compression else None
-    network = assemble(stage, job.start, tokenizer, tasks, job.runtime.accelerator, job.features, calibration)
+    accelerator, head = job.runtime.accelerator, job.head_start
+    network = assemble(stage, job.start, tokenizer, tasks, accelerator, job.features, calibration, head)
     features = feature_tokenizers_of(job, network.config)
     parameters = count_weights(network)
     result, companions, accelerators = Result(), dict[str, dict[str, Companion]](), list[Accelerator]()
