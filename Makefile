@@ -85,8 +85,7 @@ down: $(STAMP)-run ## stop just those
 map: $(STAMP)-test ## draws the rooms and their imports anew: docs/map.svg
 	@$(BIN)/python -m tests.architecture.map
 
-lineage: $(STAMP)-run ## where a model came from: MODEL=name or fingerprint
-	@test -n "$(MODEL)" || { echo "Say which model: make lineage MODEL=cursus-classifier" >&2; exit 2; }
+lineage: $(STAMP)-run ## where a model came from: that of the latest run [MODEL=name or fingerprint]
 	@$(BIN)/cursus lineage $(MODEL)
 
 clean-venv: ## remove .venv (the next make installs it again)

@@ -166,6 +166,7 @@ def _judged(
             training,
             progress,
             log="promotion",
+            smoke=False,
             began=time.monotonic(),
         ) as under_way,
     ):

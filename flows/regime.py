@@ -110,12 +110,22 @@ def carry_out(request: Request, root: Path, *, threads: int | None = None, until
             plan = plan.ancestors(until)
         identifier = f"{started:%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:4]}"
         with execution(
-            identifier, plan, prepared, root, store, training, progress, log="training", began=began
+            identifier,
+            plan,
+            prepared,
+            root,
+            store,
+            training,
+            progress,
+            log="training",
+            began=began,
+            smoke=request.smoke,
         ) as under_way:
             under_way.compute(threads or hardware.cores())
             context = under_way.context
-            entire = until is None and request.transform is None
-            models = register_models(whole(plan), whole(context)) if entire else {}
+            # the models of a smoke run are none that anybody should be served
+            entire = until is None and request.transform is None and not request.smoke
+            models = register_models(whole(plan), prepared.name, whole(context)) if entire else {}
             show_scores(whole(plan), whole(context))
             # last: an execution with a report is complete
             report = publish_report(

@@ -26,6 +26,7 @@ from tasks.display.progress import TerminalProgress
 from tasks.environment import project_root, state_folder
 from tasks.launchers.settings import TrainingSettings, load_training
 from tasks.models.ancestry import resolve
+from tasks.models.default import default_model
 from tasks.reproduction.record import Reproduction, reproduction_folder
 from tasks.reproduction.reproduce import Remake, compare, datasets, generations, rebuild, together, warnings
 from tasks.servers.environment import prepare_environment
@@ -42,15 +43,17 @@ class ReproduceConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    model: str = Field(
-        "cursus-classifier", description="A registered model, a fingerprint or its first digits, or a stage."
+    model: str | None = Field(
+        None,
+        description="A registered model, a fingerprint or its first digits, or a stage; the champion of the latest "
+        "run's dataset, or else the latest model, when empty.",
     )
     into: Path | None = Field(None, description="An empty folder to reproduce it in; one inside the store when empty.")
 
 
 def _run_name() -> str:
     """Name of the flow run in the UI."""
-    return ReproduceConfig.model_validate(flow_run.parameters.get("config") or {}).model
+    return ReproduceConfig.model_validate(flow_run.parameters.get("config") or {}).model or "the default model"
 
 
 @flow(name="reproduce", flow_run_name=_run_name, validate_parameters=True)
@@ -74,7 +77,8 @@ def reproduce(config: ReproduceConfig = ReproduceConfig()) -> Reproduction:  # n
 
 def _carry_out(config: ReproduceConfig, root: Path) -> Reproduction:
     store = Store(store_folder(root))
-    title, fingerprint = resolve(root, store, config.model)
+    chosen = default_model(root, store).fingerprint if config.model is None else config.model
+    title, fingerprint = resolve(root, store, chosen)
     training = load_training(root)
     target = Store(reproduction_folder(store, fingerprint, config.into))
     with ExitStack() as opened:

@@ -99,7 +99,7 @@ def run(
         show_plan(console, root, preview.plan, preview.prepared, preview.stored, store, threads)
         return
     models: dict[str, str] = {}
-    report = None if todo else finished_report(root, store, preview.plan)
+    report = None if todo else finished_report(root, store, preview.plan, smoke=smoke)
     if report is None:
         typer.echo(
             f"{len(todo)} of {len(preview.plan.steps)} steps to compute; starting Prefect, MLflow and torch …", err=True
@@ -128,6 +128,9 @@ def run(
     show_scores(console, store, preview.plan)
     if report is not None:
         console.print(f"report   {report}", soft_wrap=True)
+    if smoke:
+        console.print("smoke    no model is registered, and no command uses these by default", soft_wrap=True)
+        return
     show_next(console, preview.plan, models)
 
 
@@ -186,7 +189,14 @@ def data(
 @app.command(rich_help_panel="Look")
 @handle_errors
 def lineage(
-    model: Annotated[str, typer.Argument(help="A registered model, a fingerprint or its first digits, or a stage.")],
+    model: Annotated[
+        str | None,
+        typer.Argument(
+            help="A registered model, a fingerprint or its first digits, or a stage; the dataset's champion, or else "
+            "its latest model, when not given."
+        ),
+    ] = None,
+    dataset: Dataset = None,
 ) -> None:
     """Print a model's lineage: the tree from data to the served model."""
     root = project_root()
@@ -194,8 +204,14 @@ def lineage(
     from pipelines.lineage.store import Store
     from tasks.datasets.planning import store_folder
     from tasks.models.ancestry import lineage as tree
+    from tasks.models.default import default_model
 
-    console.print(tree(root, Store(store_folder(root)), model), markup=False, soft_wrap=True)
+    store = Store(store_folder(root))
+    if model is None:
+        chosen = default_model(root, store, dataset)
+        console.print(f"model    {chosen.why}", markup=False, soft_wrap=True)
+        model = chosen.fingerprint
+    console.print(tree(root, store, model), markup=False, soft_wrap=True)
 
 
 @app.command(rich_help_panel="Look")
@@ -227,10 +243,11 @@ def predict(
     model: Annotated[
         str | None,
         typer.Option(
-            help="A registered model, a stage, a fingerprint's first digits, or a folder; the latest run's final model "
-            "when not given."
+            help="A registered model, a stage, a fingerprint's first digits, or a folder; the dataset's champion, or "
+            "else its latest model, when not given."
         ),
     ] = None,
+    dataset: Dataset = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="JSON in and out: one object per line, with the columns of the model's task.")
     ] = False,
@@ -244,7 +261,7 @@ def predict(
     """
     from flows.cli.predict import predict as answer
 
-    answer(project_root(), texts or (), sys.stdin, model, as_json, task)
+    answer(project_root(), texts or (), sys.stdin, model, as_json, task, dataset)
 
 
 app.command(rich_help_panel="Train")(lattice)

@@ -24,9 +24,6 @@ BATCHES = {"all": None, "batch1": 1, "batch32": 32}
 
 @handle_errors
 def export(
-    model: Annotated[
-        str, typer.Argument(help="A registered model, a stage, a fingerprint's first digits, or a model folder.")
-    ],
     to: Annotated[
         Path,
         typer.Option(
@@ -35,6 +32,16 @@ def export(
             "n-grams, as one file.",
         ),
     ],
+    model: Annotated[
+        str | None,
+        typer.Argument(
+            help="A registered model, a stage, a fingerprint's first digits, or a model folder; the dataset's "
+            "champion, or else its latest model, when not given."
+        ),
+    ] = None,
+    dataset: Annotated[
+        str | None, typer.Option("--data", help="The dataset whose model is exported when none is named.")
+    ] = None,
     threads: Annotated[int, typer.Option(min=1, help="Processor threads for serving.")] = 1,
     only: Annotated[
         list[str] | None,
@@ -63,19 +70,26 @@ def export(
     """Export a model for serving: convert it to every runtime, check each against float32, time it, and keep the
     fastest.
 
-    Example: cursus export cursus-classifier --to served
+    Example: cursus export reviews-text-classification --to served
     """
     # threads of one runtime that spin while they wait would slow the next one down; read when torch is imported
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     os.environ.setdefault("OMP_NUM_THREADS", str(threads))
     root = project_root()
     prepare_environment(root)
+    from pipelines.lineage.store import Store
     from pipelines.models.text_network import OutputKind
     from pipelines.serving.exporting.arpa import SUFFIX, export_arpa
     from pipelines.serving.exporting.export import ExportLimits
     from pipelines.serving.exporting.export import export as write
+    from tasks.datasets.planning import store_folder
+    from tasks.models.default import default_model
     from tasks.models.exporting import material_of, source_of
 
+    if model is None:
+        chosen = default_model(root, Store(store_folder(root)), dataset)
+        typer.echo(f"model    {chosen.why} {chosen.fingerprint[:8]}", err=True)
+        model = chosen.fingerprint
     with TemporaryDirectory(prefix="cursus-task-") as scratch:
         source = source_of(root, model, task, Path(scratch))
         if to.suffix == SUFFIX:

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from pipelines.recipe.plan import Plan
 
 
-def finished_report(root: Path, store: Store, plan: Plan) -> Path | None:
-    """The newest report of exactly the steps of `plan`, all of which are in the store; None if the execution is
-    incomplete.
+def finished_report(root: Path, store: Store, plan: Plan, *, smoke: bool) -> Path | None:
+    """The newest report of exactly the steps of `plan`, all of which are in the store, made by a `smoke` run or not;
+    None if the execution is incomplete.
 
     Without a report, the previous run was killed between its last stage and its end. Records pending entries in MLflow;
     after a full disk, even the pending entries may be missing, and such an execution is repeated.
@@ -21,7 +21,7 @@ def finished_report(root: Path, store: Store, plan: Plan) -> Path | None:
     from tasks.tracking.executions import record_pending_executions
     from tasks.tracking.journal import has_pending, is_recorded
 
-    report = latest_report(root, {step.fingerprint for step in plan.steps})
+    report = latest_report(root, {step.fingerprint for step in plan.steps}, smoke=smoke)
     if report is None:
         return None
     record_pending_executions(root, store)

@@ -75,7 +75,7 @@ def lattice(
         show_plan(console, root, preview.plan, preview.prepared, preview.stored, store, threads)
         return
     todo = preview.todo
-    report = None if todo else finished_report(root, store, preview.plan)
+    report = None if todo else finished_report(root, store, preview.plan, smoke=smoke)
     if report is None:
         typer.echo(
             f"{len(todo)} of {len(preview.plan.steps)} steps to compute; starting Prefect, MLflow and torch …", err=True

@@ -22,18 +22,25 @@ LONGEST_SHOWN = 80
 
 
 def predict(
-    root: Path, texts: Sequence[str], lines: Iterable[str], model: str | None, as_json: bool, task: str | None = None
+    root: Path,
+    texts: Sequence[str],
+    lines: Iterable[str],
+    model: str | None,
+    as_json: bool,
+    task: str | None = None,
+    dataset: str | None = None,
 ) -> None:
     """Print an answer for each of `texts`, or for each of `lines` when there are none.
 
     A line is a text; with `as_json`, a JSON object with the task family's columns, and the output is JSON as well.
-    `task` chooses one of the tasks of a model that answers several.
+    `task` chooses one of the tasks of a model that answers several. Without `model`, it is the default one of
+    `dataset`.
     """
     prepare_environment(root)
     from pipelines.models.extracting import extract_task
 
     with TemporaryDirectory(prefix="cursus-task-") as scratch:
-        _answer(extract_task(_folder(root, model), task, Path(scratch)), texts, lines, as_json)
+        _answer(extract_task(_folder(root, model, dataset), task, Path(scratch)), texts, lines, as_json)
 
 
 def _answer(folder: Path, texts: Sequence[str], lines: Iterable[str], as_json: bool) -> None:
@@ -80,11 +87,13 @@ def _classify(folder: Path, texts: Sequence[str], as_json: bool) -> None:
             typer.echo(f"{predictor.labels[best]}  {row[best]:.3f}  {_shown(text)}")
 
 
-def _folder(root: Path, model: str | None) -> Path:
-    """The folder that `model` names: a path, or an artifact; for None, that of the latest execution's final model."""
+def _folder(root: Path, model: str | None, dataset: str | None) -> Path:
+    """The folder that `model` names: a path, or an artifact; for None, that of the default model of `dataset`, which is
+    printed."""
     from pipelines.lineage.store import Store
     from tasks.datasets.planning import store_folder
-    from tasks.models.ancestry import latest_model, resolve
+    from tasks.models.ancestry import resolve
+    from tasks.models.default import default_model
 
     if model is not None and Path(model).is_dir():
         from pipelines.models.oversized import refuse_oversized
@@ -93,7 +102,11 @@ def _folder(root: Path, model: str | None) -> Path:
         refuse_oversized(Path(model))
         return Path(model)
     store = Store(store_folder(root))
-    return store.find(resolve(root, store, model)[1] if model else latest_model(root)).folder
+    if model is not None:
+        return store.find(resolve(root, store, model)[1]).folder
+    chosen = default_model(root, store, dataset)
+    typer.echo(f"model    {chosen.why} {chosen.fingerprint[:8]}", err=True)
+    return store.find(chosen.fingerprint).folder
 
 
 def _shown(text: str) -> str:

@@ -56,7 +56,7 @@ def promote(
     INCONCLUSIVE waits for a person: in Prefect's UI while `cursus up` runs, else here. Exit status 0 when the model has
     the alias, 1 when it does not, 2 for a mistake. The criteria: params.yaml, promotion (docs/promotion.md).
 
-    Example: cursus promote cursus-classifier
+    Example: cursus promote reviews-text-classification
     """
     root = project_root()
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")  # this command reports errors itself
@@ -148,22 +148,30 @@ def _show_decision(root: Path, promotion: Promotion, later: str | None) -> None:
 
 @handle_errors
 def rollback(
-    model: Annotated[str, typer.Argument(help="A registered model.")] = "cursus-classifier",
+    model: Annotated[
+        str | None, typer.Argument(help="A registered model; the one that was promoted last when not given.")
+    ] = None,
     of: Annotated[str, typer.Option(help="The alias to move back.")] = "champion",
     reason: Annotated[str, typer.Option(help="Why; recorded on the model version.")] = "rolled back by hand",
     name: Annotated[str | None, typer.Option(help="Who decides; the user of this machine when not given.")] = None,
 ) -> None:
     """Move the alias back to the version that had it before. A second rollback undoes the first.
 
-    Example: cursus rollback cursus-classifier --reason "slower in production"
+    Example: cursus rollback reviews-text-classification --reason "slower in production"
     """
     root = project_root()
     prepare_environment(root)
     from pipelines.lineage.store import Store
     from tasks.datasets.planning import store_folder
+    from tasks.decisions.journal import PromotionJournal
     from tasks.promotion.judgement import roll_back
 
     store = Store(store_folder(root))
+    if model is None:
+        promoted = [one.model for one in PromotionJournal(store).decisions() if one.alias == of]
+        if not promoted:
+            raise CursusError(f"no model has been promoted to {of} yet, so there is nothing to roll back")
+        model = promoted[-1]
     decision, later = roll_back(root, store, model, of, name or getpass.getuser(), reason)
     console.print(
         f"{model}@{of} is {decision.fingerprint[:8]} again; the former version is {(decision.former or '')[:8]}",

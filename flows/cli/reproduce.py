@@ -36,7 +36,7 @@ def reproduce(
     Exit status 0 only when all are identical; 1 when a stage differs, which is shown with the reason. The reproduced
     artifacts are kept only then, or with --into.
 
-    Example: cursus reproduce cursus-classifier
+    Example: cursus reproduce reviews-text-classification
     """
     root = project_root()
     # this command reports errors itself

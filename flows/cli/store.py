@@ -75,7 +75,7 @@ def export_model(
 ) -> None:
     """Write a model and everything it was made from to one file.
 
-    Example: cursus store export cursus-classifier model.tar
+    Example: cursus store export reviews-text-classification model.tar
     """
     root = project_root()
     prepare_environment(root)

@@ -89,9 +89,10 @@ def execution(
     *,
     log: str,
     began: float,
+    smoke: bool,
 ) -> Iterator[Execution]:
     """Open an execution with its own launcher, whose log files start with `log`; record in MLflow how the block
-    ended."""
+    ended, for a `smoke` run in an experiment of its own."""
     # claims are released after the launcher has ended its processes
     with (
         ExitStack() as claims,
@@ -99,7 +100,7 @@ def execution(
     ):
         tracker = Tracker(root)
         planned = [{"step": step.label, "fingerprint": step.fingerprint} for step in plan.steps]
-        tracker.begin_execution(identifier, plan.recipe.name, prepared.name, planned, store)
+        tracker.begin_execution(identifier, plan.recipe.name, prepared.name, planned, store, smoke=smoke)
         context = Context(
             root=root,
             store=store,
@@ -108,6 +109,7 @@ def execution(
             launcher=launcher,
             training=training,
             progress=progress,
+            smoke=smoke,
         )
         under_way = Execution(identifier, plan, context, claims, began)
         try:

@@ -84,6 +84,8 @@ class Environment(BaseModel):
     """The processor with the extensions that affect rounding, or the GPU; None in older records."""
     runtime: dict[str, Any] = {}
     """The job's `Runtime`: threads, ranks, how the network was sharded among them."""
+    smoke: bool = False
+    """Whether it was computed by a smoke run: tiny sizes and budgets, which only prove that everything runs."""
 
 
 class Provenance(BaseModel):

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from pipelines.reports.elements.axes import duration
 from pipelines.reports.elements.table import TABLES, Column, Table, number, text, write_tables
 from pipelines.reports.elements.wording import metric_name, score, span
-from pipelines.reports.score_tables import EXECUTION, ScoreTable
+from pipelines.reports.score_tables import EXECUTION, ScoreTable, is_smoke
 from pipelines.reports.summary import summary_table
 
 INDEX = "index"
@@ -40,29 +40,38 @@ def render_index(folder: Path, store: Path) -> Path:
     path."""
     from pipelines.reports.elements.writing import write_page
 
-    executions = [
+    every = [
         json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob(f"*/{EXECUTION}"), reverse=True)
     ]
+    executions = [execution for execution in every if not is_smoke(execution)]
     table = Table(
         "executions",
         "Executions",
-        (
-            Column("id", "Execution", _link),
-            Column("started", "Started", lambda moment: moment[:16].replace("T", " ")),
-            text("recipe", "Recipe"),
-            text("dataset", "Dataset"),
-            number("steps", "Steps"),
-            number("computed", "Computed"),
-            number("seconds", "Took", duration),
-            text("best", "Best model"),
-            text("score", "Its score"),
-        ),
+        (*COLUMNS, text("best", "Best model"), text("score", "Its score")),
         [_row(execution) for execution in executions],
     )
+    trials = [_row(execution) for execution in every if is_smoke(execution)]
+    smoke = Table("smoke", "Smoke runs", COLUMNS, trials) if trials else None
     summary = summary_table(executions, store)
-    write_tables(INDEX, [table, *([summary] if summary else [])], folder / TABLES)
-    values = {"table": table, "summary": summary, "executions": executions}
+    write_tables(INDEX, [shown for shown in (table, summary, smoke) if shown], folder / TABLES)
+    values = {"table": table, "summary": summary, "executions": executions, "smoke": smoke}
     return write_page("index.html", values, folder / "index.html")
+
+
+def _link(identifier: str) -> Markup:
+    return Markup('<a href="{id}/report.html" class="mono" style="white-space:nowrap">{id}</a>').format(id=identifier)
+
+
+COLUMNS = (
+    Column("id", "Execution", _link),
+    Column("started", "Started", lambda moment: moment[:16].replace("T", " ")),
+    text("recipe", "Recipe"),
+    text("dataset", "Dataset"),
+    number("steps", "Steps"),
+    number("computed", "Computed"),
+    number("seconds", "Took", duration),
+)
+"""Columns of every execution, whatever its scores."""
 
 
 def _row(execution: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,7 +88,3 @@ def _row(execution: Mapping[str, Any]) -> dict[str, Any]:
 def _score(one: Mapping[str, Any]) -> str:
     metric = one["metric"]
     return f"{metric_name(metric)} {score(one['mean'], metric)} ({span(one['low'], one['high'], metric)})"
-
-
-def _link(identifier: str) -> Markup:
-    return Markup('<a href="{id}/report.html" class="mono" style="white-space:nowrap">{id}</a>').format(id=identifier)

@@ -64,6 +64,11 @@ class ScoreTable:
     """The named task on whose test table they were judged; None for the main one."""
 
 
+def is_smoke(execution: Mapping[str, Any]) -> bool:
+    """Whether the execution of an `execution.json` was a smoke run, whose scores mean nothing."""
+    return bool(execution.get("smoke"))
+
+
 def read_evaluations(store: Path, steps: Iterable[tuple[str, str]]) -> list[EvaluationRecord]:
     """The results of the evaluate stages among `steps`, (stage, fingerprint) each, in their order."""
     evaluations = []

@@ -15,7 +15,6 @@ Everything is read from the store's records; MLflow is only queried to resolve r
 
 from __future__ import annotations
 
-import json
 import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,9 +27,9 @@ from pipelines.corpora.shards.digests import dvc_digest
 from pipelines.errors import CursusError
 from pipelines.lineage.provenance import DataSource, Provenance
 from pipelines.lineage.store import Store
-from pipelines.recipe.final_models import LineageStep, final_model
 from pipelines.task_families import TaskFamily
 from pipelines.task_families.labelled_tables import read_as
+from tasks.models.default import executions
 
 WIDTH = 120
 SHORT = 8
@@ -58,8 +57,8 @@ def lineage(root: Path, store: Store, reference: str) -> str:
     """Render the ancestry of `reference` in lines of at most 120 columns.
 
     A reference is a stage of the latest execution (`small`, `classify@1`), a fingerprint or its first digits, or a
-    registered model (`cursus-classifier`, `cursus-classifier@candidate`, `models:/cursus-classifier/1`). Raises
-    CursusError for an unknown reference, StoreError for an ambiguous prefix.
+    registered model (`reviews-encoder`, `reviews-encoder@candidate`, `models:/reviews-encoder/1`). Raises CursusError
+    for an unknown reference, StoreError for an ambiguous prefix.
     """
     title, fingerprint = resolve(root, store, reference)
     records = ancestry(store, fingerprint)
@@ -76,7 +75,8 @@ def lineage(root: Path, store: Store, reference: str) -> str:
 
 def resolve(root: Path, store: Store, reference: str) -> tuple[str, str]:
     """Resolve `reference` to a title prefix (empty unless it is a registered model) and a fingerprint."""
-    steps = _latest_execution(root)
+    latest = next(iter(executions(root)), None)
+    steps = latest["steps"] if latest is not None else []
     stage, _, seed = reference.partition("@")
     for step in steps:
         if step["stage"] == stage and (not seed or str(step["seed"]) == seed):
@@ -108,26 +108,6 @@ def ancestry(store: Store, fingerprint: str) -> dict[str, Provenance]:
 
     visit(fingerprint)
     return records
-
-
-def _latest_execution(root: Path) -> list[dict[str, Any]]:
-    """The steps of the execution that started last, in the order they ran; empty before the first execution."""
-    executions = [json.loads(path.read_bytes()) for path in (root / "reports").glob("*/execution.json")]
-    if not executions:
-        return []
-    latest: dict[str, Any] = max(executions, key=lambda execution: str(execution["started"]))
-    return list(latest["steps"])
-
-
-def latest_model(root: Path) -> str:
-    """The fingerprint of the latest execution's final model. Raises CursusError when there is none."""
-    final = final_model([LineageStep.read(step) for step in _latest_execution(root)])
-    if final is None:
-        raise CursusError(
-            "there is no execution yet, or the latest one has no fine-tuned model: start one with `cursus run`, or "
-            "name a model with --model"
-        )
-    return final.fingerprint
 
 
 def _table_lines(root: Path, tables: Mapping[str, tuple[str, DataSource]]) -> list[str]:

@@ -1,8 +1,8 @@
 """The comparison of a candidate with the current champion, and the step that evaluates both on the same examples.
 
-contest = open_contest(root, store, "cursus-classifier", "champion")  # rejects incomparable models before computing
-steps = judging(contest, prepared, settings)                          # task → an evaluate stage, in the store like any
-check_predictions(folder, prepared, contest, task)                    # both predicted every test example of the task
+contest = open_contest(root, store, "reviews-rte", "champion")  # rejects incomparable models before computing
+steps = judging(contest, prepared, settings)                    # task → an evaluate stage, in the store like any
+check_predictions(folder, prepared, contest, task)              # both predicted every test example of the task
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ from pipelines.task_families.labelled_tables import MAIN, labelled_table
 from tasks.datasets.planning import sources
 from tasks.datasets.prepared import Prepared
 from tasks.decisions.journal import AliasState
-from tasks.models.ancestry import latest_model, resolve
+from tasks.models.ancestry import resolve
+from tasks.models.default import latest_model
 from tasks.promotion.settings import PromotionSettings
 from tasks.promotion.sides import AnsweredTask, Side, open_side, refuse_incomparable
 from tasks.tracking.champions import champion_state, former
+from tasks.tracking.names import answering_name
 from tasks.tracking.registry import CANDIDATE as REGISTERED
-from tasks.tracking.registry import task_model_name
 
 ALIAS = re.compile(r"[a-z][a-z0-9_-]*")
 RECIPE, STAGE = "promotion", "judge"
@@ -68,9 +69,9 @@ def open_contest(root: Path, store: Store, reference: str | None, alias: str, co
             f"{alias!r} is no alias for a promotion: an alias begins with a letter and consists of lower-case letters, "
             f"digits, _ and -; {REGISTERED} and {former('…')} are reserved for runs and rollbacks"
         )
-    fingerprint = latest_model(root) if reference is None else resolve(root, store, reference)[1]
+    fingerprint = latest_model(root).fingerprint if reference is None else resolve(root, store, reference)[1]
     candidate = open_side(store, fingerprint)
-    model = task_model_name(candidate.folder)
+    model = answering_name(root, store, candidate.record)
     state = champion_state(root, store, model, alias)
     champion = None
     if compare and state.champion is not None and state.champion != fingerprint:

@@ -14,7 +14,7 @@ from pipelines.recipe.plan import Plan
 from pipelines.reports import score_tables as evaluated
 from pipelines.reports.anchors import read_anchors
 from pipelines.reports.index import best_scores, render_index
-from pipelines.reports.score_tables import EXECUTION, ScoreTable
+from pipelines.reports.score_tables import EXECUTION, ScoreTable, is_smoke
 from tasks.datasets.prepared import Prepared
 
 
@@ -27,6 +27,8 @@ def execution_record(
     computed: dict[str, float],
     mlflow_run_id: str | None,
     prefect_flow_run_id: str | None,
+    *,
+    smoke: bool = False,
 ) -> dict[str, Any]:
     """The record of an execution: every step of the plan, whether it was computed here, and its time."""
     return {
@@ -34,6 +36,7 @@ def execution_record(
         "recipe": plan.recipe.name,
         "paper": plan.recipe.paper,
         "dataset": dataset,
+        "smoke": smoke,
         "started": started,
         "seconds": round(seconds, 1),
         "mlflow_run_id": mlflow_run_id,
@@ -81,12 +84,13 @@ def provenance_records(store: Store, fingerprints: Iterable[str]) -> dict[str, d
     return {folder.name: Provenance.read(folder).model_dump(mode="json") for folder in folders}
 
 
-def latest_report(root: Path, fingerprints: set[str]) -> Path | None:
-    """The newest report of an execution that had exactly these steps."""
+def latest_report(root: Path, fingerprints: set[str], *, smoke: bool = False) -> Path | None:
+    """The newest report of an execution that had exactly these steps, and was a `smoke` run or not."""
     for record in sorted((root / "reports").glob(f"*/{EXECUTION}"), reverse=True):
-        steps = json.loads(record.read_text(encoding="utf-8"))["steps"]
+        execution = json.loads(record.read_text(encoding="utf-8"))
         page = record.with_name("report.html")
-        if {step["fingerprint"] for step in steps} == fingerprints and page.exists():
+        same = {step["fingerprint"] for step in execution["steps"]} == fingerprints
+        if same and is_smoke(execution) == smoke and page.exists():
             return page
     return None
 

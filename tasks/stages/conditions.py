@@ -16,7 +16,12 @@ from pipelines.recipe.job import Runtime
 
 
 def conditions(
-    root: Path, runtime: Runtime, result: Result | None = None, began: str = "", seconds: float = 0.0
+    root: Path,
+    runtime: Runtime,
+    result: Result | None = None,
+    began: str = "",
+    seconds: float = 0.0,
+    smoke: bool = False,
 ) -> Environment:
     """The environment of a step that ends now, or of one that would be computed here."""
     return Environment(
@@ -30,6 +35,7 @@ def conditions(
         compiled=result.compiled if result else None,
         device=(result.device if result else None) or hardware.device_name(runtime.accelerator),
         runtime=runtime.model_dump(mode="json"),
+        smoke=smoke,
     )
 
 

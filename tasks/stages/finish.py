@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 
@@ -11,17 +10,15 @@ from prefect import get_run_logger, task
 from prefect.cache_policies import NO_CACHE
 from prefect.runtime import flow_run
 
-from pipelines.lineage.provenance import Provenance
 from pipelines.recipe.final_models import final_backbone, final_model, lineage_steps
-from pipelines.recipe.kinds import Kind
 from pipelines.recipe.plan import Plan
 from pipelines.reports.elements.wording import metric_name
 from pipelines.safety.redaction import redacted_errors
-from pipelines.task_families.labelled_tables import MAIN, tasks_in
 from tasks.datasets.prepared import Prepared
 from tasks.display.artifacts import ARTIFACTS
 from tasks.records.reports import execution_record, score_tables, write_report
 from tasks.servers.services import MLFLOW_PORT, running
+from tasks.stages.offer import Offer, offer_of
 from tasks.stages.sanity import registration_warning
 from tasks.stages.steps import Context
 
@@ -41,6 +38,7 @@ def publish_report(
         context.seconds,
         context.tracker.run_id,
         str(flow_run.id) if flow_run.id else None,
+        smoke=context.smoke,
     )
     page = write_report(context.root, execution, context.store, prepared)
     context.tracker.log_report(page)
@@ -52,8 +50,9 @@ def publish_report(
 
 @task(name="register", cache_policy=NO_CACHE)
 @redacted_errors()
-def register_models(plan: Plan, context: Context) -> dict[str, str]:
-    """Register the execution's final models; returns versions by model name, empty when MLflow does not answer.
+def register_models(plan: Plan, dataset: str, context: Context) -> dict[str, str]:
+    """Register the final models of an execution on `dataset`; returns versions by model name, empty when MLflow does
+    not answer.
 
     One that is not surely above its baselines gets a tag that says so.
     """
@@ -67,19 +66,12 @@ def register_models(plan: Plan, context: Context) -> dict[str, str]:
     warning = registration_warning(context.store.root, steps)
     if warning is not None:
         get_run_logger().warning(warning)
-    return context.tracker.register(context.store, answering, backbone, headline_scores(records.values()), warning)
-
-
-def headline_scores(records: Iterable[Provenance]) -> dict[str, float]:
-    """The scores of all evaluate stages by metric; those on a named task begin with it: `rte/test/accuracy/share`."""
-    scores: dict[str, float] = {}
-    for record in records:
-        if record.kind == Kind.EVALUATE:
-            named = [task for task in tasks_in(record.data) if task != MAIN]
-            prefix = f"{named[0]}/" if len(named) == 1 else ""
-            metrics = record.result.get("metrics", {})
-            scores |= {prefix + name: float(value) for name, value in metrics.items()}
-    return scores
+    offer = Offer({}, "")
+    if answering is not None:
+        final = records[answering]
+        parents = {role: records[name] for role, name in final.parents.items() if name in records}
+        offer = offer_of(final, dataset, parents, score_tables(context.store, plan))
+    return context.tracker.register(context.store, answering, backbone, offer.scores, warning, offer.description)
 
 
 @task(name="scores", cache_policy=NO_CACHE)

@@ -50,6 +50,8 @@ class Context:
     launcher: LauncherSession
     training: TrainingSettings
     progress: TerminalProgress
+    smoke: bool = False
+    """Whether this is a smoke run: its results are kept apart from those that count."""
     artifacts: dict[str, Artifact] = field(default_factory=dict)
     """Artifacts of the finished steps of this execution, by fingerprint."""
     seconds: dict[str, float] = field(default_factory=dict)
@@ -101,7 +103,9 @@ class _Listener:
     def finished(self, job: Job, result: Result) -> None:
         step, context = self.step, self.context
         seconds = time.monotonic() - self.started
-        artifact = context.store.publish(provenance_of(job, step, result, self.began, seconds, context.root))
+        artifact = context.store.publish(
+            provenance_of(job, step, result, self.began, seconds, context.root, smoke=context.smoke)
+        )
         context.artifacts[step.fingerprint] = artifact
         context.seconds[step.fingerprint] = seconds
         context.tracker.finish_step(artifact)
@@ -166,7 +170,9 @@ def _job(step: Step, threads: int, context: Context) -> Job:
     )
 
 
-def provenance_of(job: Job, step: Step, result: Result, began: str, seconds: float, root: Path) -> Provenance:
+def provenance_of(
+    job: Job, step: Step, result: Result, began: str, seconds: float, root: Path, *, smoke: bool = False
+) -> Provenance:
     """The record of a step that has just been computed; its files are added when it is published."""
     return Provenance(
         fingerprint=step.fingerprint,
@@ -180,5 +186,5 @@ def provenance_of(job: Job, step: Step, result: Result, began: str, seconds: flo
         checkpoint=step.stage.start.model_dump(mode="json") if isinstance(step.stage.start, Checkpoint) else None,
         files={},
         result=result.model_dump(exclude={"resumed_from_step", "passed_over", "device"}),
-        environment=conditions(root, job.runtime, result, began, seconds),
+        environment=conditions(root, job.runtime, result, began, seconds, smoke),
     )

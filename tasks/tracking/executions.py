@@ -92,12 +92,20 @@ class Tracker:
         return self._writer.page
 
     def begin_execution(
-        self, execution_id: str, recipe: str, dataset: str, plan: Sequence[Mapping[str, Any]], store: Store
+        self,
+        execution_id: str,
+        recipe: str,
+        dataset: str,
+        plan: Sequence[Mapping[str, Any]],
+        store: Store,
+        *,
+        smoke: bool = False,
     ) -> None:
         """Open the run of an execution, after sending what earlier executions left unsent and what MLflow lacks of
         `store`.
 
-        Raises CursusError when the tracking database is in a folder that cannot hold one.
+        A `smoke` run is recorded in an experiment of its own. Raises CursusError when the tracking database is in a
+        folder that cannot hold one.
         """
         refuse_network_folder(self.recorder.root, self.recorder.uri)
         self._execution = execution_id
@@ -106,7 +114,7 @@ class Tracker:
         self._outbox = Outbox(self._send, self.recorder.is_unavailable, self.recorder.advice)
         self._outbox.put([CatchUp(store=store.root)])
         steps = [dict(step) for step in plan]
-        self._put(ExecutionBegan(execution=execution_id, recipe=recipe, dataset=dataset, plan=steps))
+        self._put(ExecutionBegan(execution=execution_id, recipe=recipe, dataset=dataset, plan=steps, smoke=smoke))
 
     def begin_step(self, step: TrackedStep) -> None:
         """Open a nested run for a step that is about to train, or reopen that of an interrupted attempt.
@@ -153,6 +161,7 @@ class Tracker:
         backbone: str | None,
         scores: Mapping[str, float],
         warning: str | None = None,
+        about: str | None = None,
     ) -> dict[str, str]:
         """Register the final models of an execution by fingerprint (`Registry.register_final`); model name to version.
 
@@ -165,6 +174,7 @@ class Tracker:
                 backbone=backbone,
                 scores=dict(scores),
                 warning=warning,
+                about=about,
             )
         )
         if self._outbox is None or not self._outbox.drain(PATIENCE):

@@ -56,6 +56,7 @@ class ExecutionBegan(Entry):
     recipe: str
     dataset: str
     plan: list[dict[str, Any]]
+    smoke: bool = False
 
 
 class StepBegan(Entry):
@@ -123,6 +124,8 @@ class ModelsOffered(Entry):
     answering: str | None
     backbone: str | None
     scores: dict[str, float]
+    about: str | None = None
+    """Description of the answering model's version, in Markdown."""
     warning: str | None = None
     """Why the answering model is not surely above its baselines; None if it is."""
 

@@ -80,11 +80,13 @@ class Recorder:
             )
         return ""
 
-    def experiment(self, dataset: str) -> str:
-        """The id of the experiment named after the dataset, created if it does not exist yet."""
+    def experiment(self, dataset: str, *, smoke: bool = False) -> str:
+        """The id of the experiment named after the dataset, created if it does not exist yet; that of its `smoke` runs
+        is another."""
         from mlflow.exceptions import MlflowException
 
-        known = self.client.get_experiment_by_name(dataset)
+        name = f"{dataset} (smoke runs)" if smoke else dataset
+        known = self.client.get_experiment_by_name(name)
         if known is not None:
             return str(known.experiment_id)
         # MLflow's own default is relative to the current directory; a server decides for itself
@@ -93,10 +95,10 @@ class Recorder:
         # without the kind, MLflow's UI opens on its pages for prompts and agents
         kind = {"mlflow.experimentKind": "custom_model_development"}
         try:
-            return str(self.client.create_experiment(dataset, artifact_location=location, tags=kind))
+            return str(self.client.create_experiment(name, artifact_location=location, tags=kind))
         except MlflowException:
             # another execution has created it in the meantime
-            known = self.client.get_experiment_by_name(dataset)
+            known = self.client.get_experiment_by_name(name)
             if known is None:
                 raise
             return str(known.experiment_id)
@@ -215,6 +217,8 @@ class Recorder:
         attempt = self.unfinished_run(step.fingerprint, self.experiments())
         if attempt is None:
             more = {"cursus.projected": "true"}
+            if provenance.environment.smoke:
+                experiment = experiment or self.experiment(step.dataset or step.recipe, smoke=True)
             run_id = self.open_run(step, more=more, experiment=experiment, begun=begun)
         else:
             # that attempt made the artifact, and was stopped before it closed its run

@@ -1,12 +1,10 @@
 """MLflow's model registry: the registered models of a project, each version tagged with where it came from.
 
-    cursus-classifier@candidate    the final model of an execution, packed for `mlflow models serve`; a model
-                                   without class probabilities of a text is named after its task: cursus-tagging, …;
-                                   one that answers several is cursus-several-tasks
-    cursus-encoder@candidate       the backbone it was fine-tuned from, a Hugging Face folder; one that is no encoder is
-                                   cursus-language-model, cursus-encoder-decoder or cursus-word-vectors
+    reviews-text-classification@candidate    the final model of an execution, packed for `mlflow models serve`
+    reviews-encoder@candidate                the backbone it was fine-tuned from, a Hugging Face folder
 
-An artifact that is already registered keeps its version; only the alias moves.
+Names are those of `tasks.tracking.names`. An artifact that is already registered keeps its version; only the alias
+moves.
 """
 
 from __future__ import annotations
@@ -22,47 +20,21 @@ from pipelines.errors import CursusError
 from pipelines.lineage.locks import Lock
 from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Store
-from pipelines.models.extracting import answering_lines, answers_several, extract_task
-from pipelines.parts.backbones import Backbone
+from pipelines.models.extracting import answering_lines
 from pipelines.recipe.final_models import ANSWERING_KINDS
-from pipelines.serving.answering.examples import family_of
-from pipelines.vocabulary import Ability
 from tasks.environment import state_folder
 from tasks.tracking.backfill import ensure_run
-from tasks.tracking.packing import is_text_classifier, save_packed
+from tasks.tracking.names import answering_name, backbone_name, dataset_of, description
+from tasks.tracking.packing import save_packed
 from tasks.tracking.recorder import Recorder
-from tasks.tracking.tracked_values import TrackedStep
+from tasks.tracking.tracked_values import PARENT, TrackedStep
 
 if TYPE_CHECKING:
     from mlflow.entities.model_registry import ModelVersion
 
-CLASSIFIER = "cursus-classifier"
-ENCODER = "cursus-encoder"
-SEVERAL_TASKS = "cursus-several-tasks"
-BACKBONE_MODELS = {
-    Ability.STATIC: "cursus-word-vectors",
-    Ability.ENCODER_DECODER: "cursus-encoder-decoder",
-    Ability.CAUSAL: "cursus-language-model",
-}
-"""Registered names of backbones that are no encoder, by ability; the first that applies."""
 CANDIDATE = "candidate"
 WARNING = "cursus.warning"
 """Tag of a version that is not surely above its baselines: a sentence that says which."""
-DESCRIPTIONS = {
-    CLASSIFIER: "A text classifier that answers with a label and the probability of every label.",
-    SEVERAL_TASKS: "One backbone and a head for each of several tasks: examples of one task in, named by the parameter "
-    "`task`, an answer a row out.",
-    ENCODER: "An encoder after its last pre-training stage: a Hugging Face folder to fine-tune from.",
-    BACKBONE_MODELS[
-        Ability.STATIC
-    ]: "A table of word vectors after its last training stage on plain text, in a Hugging Face folder.",
-    BACKBONE_MODELS[
-        Ability.ENCODER_DECODER
-    ]: "An encoder and decoder after the last pre-training stage: a Hugging Face folder.",
-    BACKBONE_MODELS[
-        Ability.CAUSAL
-    ]: "A language model that reads from left to right: a Hugging Face folder to prompt or fine-tune.",
-}
 REFERENCE = re.compile(r"(?:models:/)?(?P<name>[^/@]+)(?:/(?P<version>\d+)|@(?P<alias>[^/@]+))?")
 
 
@@ -79,18 +51,19 @@ class Registry:
         backbone: Provenance | None,
         scores: Mapping[str, float],
         warning: str | None = None,
+        about: str | None = None,
     ) -> dict[str, str]:
         """Register the final model of an execution and the backbone that it continues; model name to version.
 
         `scores` become tags of the final model's version, and so does `warning`: why it is not surely above its
-        baselines.
+        baselines. `about` is the version's description, in Markdown.
         """
-        versions = {}
+        versions, root = {}, self.recorder.root
         if answering is not None:
-            name = task_model_name(store.root / answering.fingerprint)
-            versions[name] = self.register(name, answering, store, scores, warning)
+            name = answering_name(root, store, answering)
+            versions[name] = self.register(name, answering, store, scores, warning, about)
         if backbone is not None:
-            name = backbone_model_name(backbone)
+            name = backbone_name(root, store, backbone)
             versions[name] = self.register(name, backbone, store, {})
         return versions
 
@@ -101,9 +74,10 @@ class Registry:
         store: Store,
         scores: Mapping[str, float],
         warning: str | None = None,
+        about: str | None = None,
     ) -> str:
         """Register an artifact as the candidate of `name` and return its version, whose tags hold `scores` and
-        `warning`."""
+        `warning`, and whose description is `about`."""
         client = self.recorder.client
         version = self.ensure_version(name, provenance, store)
         for score, value in scores.items():
@@ -112,6 +86,8 @@ class Registry:
             client.set_model_version_tag(name, version, WARNING, warning)
         elif WARNING in client.get_model_version(name, version).tags:
             client.delete_model_version_tag(name, version, WARNING)
+        if about is not None:
+            client.update_model_version(name, version, description=about)
         client.set_registered_model_alias(name, CANDIDATE, version)
         return version
 
@@ -130,12 +106,12 @@ class Registry:
         folder = store.root / provenance.fingerprint
         known = {model.name for model in client.search_registered_models()}
         if name not in known:
-            client.create_registered_model(name, description=description(name))
+            client.create_registered_model(name, description=description(store, provenance))
         version = self.version_of(name, provenance.fingerprint)
         if version is None:
             run = ensure_run(self.recorder, provenance, folder)
             if provenance.kind in ANSWERING_KINDS:
-                model = self._pack(name, provenance, folder, run)
+                model = self._pack(name, provenance, store, run)
             else:
                 model = self.recorder.model_of(provenance.fingerprint) or self.recorder.log_model(
                     name, run, folder, TrackedStep.of(provenance).tags(), provenance.kind
@@ -144,7 +120,7 @@ class Registry:
                 name,
                 f"models:/{model}",
                 run,
-                tags=_tags(provenance) | _task_tags(folder),
+                tags=_tags(store, provenance) | _task_tags(folder),
                 model_id=model,
                 await_creation_for=0,
             )
@@ -160,7 +136,7 @@ class Registry:
         return self.recorder.client.get_model_version(name, str(version)).tags.get("cursus.fingerprint")
 
     def resolve(self, reference: str) -> tuple[str, str]:
-        """Resolve `cursus-classifier`, `cursus-classifier@candidate` or `models:/cursus-classifier/1`.
+        """Resolve `reviews-encoder`, `reviews-encoder@candidate` or `models:/reviews-encoder/1`.
 
         A bare name means its candidate. Returns the full reference and the fingerprint. Raises CursusError when there
         is no such model, version or alias.
@@ -207,47 +183,26 @@ class Registry:
                 return str(version.version)
         return None
 
-    def _pack(self, name: str, provenance: Provenance, folder: Path, run: str) -> str:
+    def _pack(self, name: str, provenance: Provenance, store: Store, run: str) -> str:
         """Log a model that MLflow can serve and return its id."""
         with tempfile.TemporaryDirectory(dir=state_folder(self.recorder.root)) as temporary:
             packed = Path(temporary) / "model"
-            save_packed(folder, packed)
+            save_packed(store.folder(provenance.fingerprint), packed)
             tags = {
                 **{
                     f"{tag}.served" if tag == "cursus.fingerprint" else tag: value
-                    for tag, value in _tags(provenance).items()
+                    for tag, value in _tags(store, provenance).items()
                 },
                 "cursus.packed": "true",
             }
-            return self.recorder.log_model(name, run, packed, tags, name.removeprefix("cursus-"))
+            return self.recorder.log_model(name, run, packed, tags, "answering")
 
 
-def task_model_name(folder: Path) -> str:
-    """Registered name of a model: a classifier if it predicts class probabilities of single texts, else after its
-    task; one that answers several tasks has a name of its own."""
-    if answers_several(folder):
-        return SEVERAL_TASKS
-    with tempfile.TemporaryDirectory(prefix="cursus-task-") as scratch:
-        own = extract_task(folder, None, Path(scratch))
-        return CLASSIFIER if is_text_classifier(own) else f"cursus-{family_of(own).name.replace('_', '-')}"
-
-
-def backbone_model_name(provenance: Provenance) -> str:
-    """Registered name of a model trained on plain text, by the abilities of its backbone."""
-    backbone = provenance.identity.get("stage", {}).get("backbone")
-    offers = Backbone.model_validate(backbone).offers if backbone else frozenset()
-    return next((name for ability, name in BACKBONE_MODELS.items() if ability in offers), ENCODER)
-
-
-def description(name: str) -> str:
-    """Description of a registered model in MLflow's UI."""
-    task = name.removeprefix("cursus-").replace("-", " ")
-    return DESCRIPTIONS.get(name, f"Answers {task}: a data frame with the task's columns in, an answer a row out.")
-
-
-def _tags(provenance: Provenance) -> dict[str, str]:
+def _tags(store: Store, provenance: Provenance) -> dict[str, str]:
+    """Those that people filter by; the record has everything else."""
     step = TrackedStep.of(provenance)
-    return {**step.tags(), "cursus.dataset": step.dataset or "none"}
+    own = {name: value for name, value in step.tags().items() if not name.startswith(PARENT)}
+    return {**own, "cursus.dataset": dataset_of(store, provenance)}
 
 
 def _task_tags(folder: Path) -> dict[str, str]:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from pipelines.recipe.plan import Step
 
+PARENT = "cursus.parent."
+"""Beginning of the tags with the fingerprints of a step's parents."""
 LONGEST_KEY = 250
 LONGEST_VALUE = 6000
 LONGEST_DIGEST = 36
@@ -91,7 +93,7 @@ class TrackedStep:
 
     def tags(self) -> dict[str, str]:
         """The tags that identify the step of a run or a model."""
-        parents = {f"cursus.parent.{key(role)}": fingerprint for role, fingerprint in self.parents.items()}
+        parents = {f"{PARENT}{key(role)}": fingerprint for role, fingerprint in self.parents.items()}
         return {
             "cursus.fingerprint": self.fingerprint,
             "cursus.recipe": self.recipe,

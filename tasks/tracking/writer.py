@@ -99,7 +99,7 @@ class MLflowWriter:
 
     def _begin(self, entry: ExecutionBegan) -> None:
         self._execution = entry.execution
-        self._experiment = self.recorder.experiment(entry.dataset)
+        self._experiment = self.recorder.experiment(entry.dataset, smoke=entry.smoke)
         name = f"{entry.recipe} {entry.execution}"
         run = self._find(f"attributes.run_name = '{name}'")
         if run is None:
@@ -182,7 +182,7 @@ class MLflowWriter:
             for fingerprint in (entry.answering, entry.backbone)
         )
         return Registry(self.recorder).register_final(
-            Store(entry.store), answering, backbone, entry.scores, entry.warning
+            Store(entry.store), answering, backbone, entry.scores, entry.warning, entry.about
         )
 
     def _end(self, status: Status, headline: dict[str, float], when: int) -> None:

@@ -21,6 +21,7 @@ from tests.pipelines.corpora.small_dataset import write_small_dataset
 from tests.seeded_checkouts import seed, seed_prefect
 from tests.shared_folders import share_compiled
 from tests.steps import ROOT
+from tests.tiny_regime import shorten
 
 Cursus = Callable[..., "subprocess.CompletedProcess[str]"]
 COMMAND = """
@@ -41,7 +42,7 @@ SECRETS = {"DB_PASS": SECRET, "AWS_SECRET_ACCESS_KEY": f"{SECRET}-key", "HF_TOKE
 
 
 class FirstRun(NamedTuple):
-    """A smoke run of everything, and what it left."""
+    """A run of everything at tiny sizes, and what it left."""
 
     checkout: Path
     planned: subprocess.CompletedProcess[str]
@@ -66,9 +67,9 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def first(shared: Path) -> FirstRun:
     """The first run of the shared checkout: the only one that computes everything."""
     cursus, store = command_line(shared, users_shell(shared) | SECRETS), Store(shared / "data" / "store")
-    planned = cursus("run", "--smoke", "--dry-run")
+    planned = cursus("run", "--dry-run")
     before = list(store.all())
-    done = cursus("run", "--smoke", "--threads", "1", timeout=600)
+    done = cursus("run", "--threads", "1", timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
     state = shared / ".cursus"
     modes = {
@@ -114,6 +115,7 @@ def write_checkout(root: Path) -> Path:
         )
     for name in ("dvc.yaml", ".dvcignore"):
         shutil.copy(ROOT / name, root / name)
+    shorten(root / "recipes")
     write_small_dataset(root)
     params = root / "params.yaml"
     params.write_text("default_dataset: small\n" + params.read_text(), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""`cursus promote` and `cursus rollback` as a user types them, between two models of a smoke run."""
+"""`cursus promote` and `cursus rollback` as a user types them, between two models of a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tasks.decisions.journal import PromotionJournal
 from tasks.decisions.record import Promotion, PromotionDecision, now
 from tests.flows.conftest import Cursus, FirstRun, command_line, users_shell, write_computed
 
-MODEL = "cursus-classifier"
+MODEL = "small-text-classification"
 SMALLER = "{quality: {margin: 1.0}, latency: {times_champion: 1000}, model_size: {times_champion: 0.5}, lineage: {}}"
 """No model of the same stage weighs half of another; no score is a whole point below another's."""
 UNPROVEN = "{quality: {margin: 1.0}, latency: {times_champion: 1000}, reproducible: {commit: any, reproduced: true}}"
@@ -36,7 +36,7 @@ def cursus(checkout: Path, server: dict[str, str]) -> Cursus:
 @pytest.fixture(scope="module")
 def pair(cursus: Cursus, checkout: Path) -> tuple[str, str]:
     """Fingerprints of a champion and of another model, trained with another seed."""
-    done = cursus("run", "--smoke", "--threads", "1", timeout=600)
+    done = cursus("run", "--threads", "1", timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
     store = Store(checkout / "data" / "store")
     made = {record.seed: record.fingerprint for record in store.all() if record.stage == "classify"}
@@ -100,7 +100,7 @@ def test_a_gate_that_closes_one_that_a_person_decides_and_the_way_back(
     )
 
     again = cursus("promote", other[:12])
-    assert again.returncode == 0 and "is already the champion of cursus-classifier" in again.stdout
+    assert again.returncode == 0 and "is already the champion of small-text-classification" in again.stdout
     back = cursus("rollback", MODEL, "--reason", "too slow", "--name", "Ada")
     assert back.returncode == 0, back.stdout + back.stderr
     assert alias(checkout, "champion") == champion and alias(checkout, "former_champion") == other

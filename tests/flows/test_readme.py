@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from flows.cli.app import app
 from pipelines.corpora.settings.dataset import load_settings
 from pipelines.recipe.load import Library
-from tasks.tracking.registry import CANDIDATE, CLASSIFIER
+from tasks.tracking.registry import CANDIDATE
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -70,7 +70,7 @@ def test_the_block_for_your_own_text_is_accepted(tmp_path: Path) -> None:
 
 
 def test_the_served_model_is_the_one_that_is_registered() -> None:
-    assert f"models:/{CLASSIFIER}@{CANDIDATE}" in README
+    assert f"models:/docstrings-text-classification@{CANDIDATE}" in README
 
 
 def test_links_and_pictures_are_there() -> None:

@@ -12,6 +12,19 @@ from pipelines.lineage.store import Store
 from tests.flows.conftest import Cursus, FirstRun
 
 STATES = ("cached", "to compute")
+BRIEF = """
+base: regime
+stages:
+  domain: null
+  task: null
+  scratch: null
+  from_domain: null
+  from_general: null
+  small: null
+  int8: null
+  classify: {start: general, seeds: [0]}
+  report: {kind: evaluate, start: [classify], corpus: task, suite: [scores]}
+"""
 
 
 def states(table: str) -> dict[str, str]:
@@ -30,9 +43,11 @@ def test_the_plan_is_told_before_anything_is_computed(first: FirstRun) -> None:
 
 
 def test_the_first_run_computes_registers_and_reports(first: FirstRun, cursus: Cursus, checkout: Path) -> None:
-    assert "registered cursus-classifier version 1" in first.done.stdout
+    assert "registered small-text-classification version 1" in first.done.stdout
     (warning,) = [line for line in first.done.stdout.splitlines() if line.startswith("warning  int8: accuracy ")]
-    assert "is not surely above the baseline " in warning and "registered as @candidate" in warning, "a smoke run"
+    assert "is not surely above the baseline " in warning and "registered as @candidate" in warning, (
+        "it has read next to nothing"
+    )
     store = Store(checkout / "data" / "store")
     assert all(store.get(record.fingerprint) for record in first.made)
     assert {record.kind for record in first.made} == {
@@ -51,15 +66,49 @@ def test_the_first_run_computes_registers_and_reports(first: FirstRun, cursus: C
     database.close()
     assert first.statuses["FINISHED"] == len(first.made) + 1, "one run for the execution, one for each step"
     assert set(first.statuses) <= {"FINISHED", "KILLED"}, "what another test stopped is told as what it is"
-    assert "cursus-classifier" in names
+    assert "small-text-classification" in names
     assert [value for (value,) in tags] == [warning.removeprefix("warning  ").partition("; it is registered")[0]]
     told = cursus("predict", "--json", "Send a message to a list of addresses.")
     assert told.returncode == 0 and '"label"' in told.stdout
+    assert "model    int8 of the latest run on small; no model is champion " in told.stderr
+
+
+def registered(checkout: Path) -> list[tuple[str, str, str]]:
+    """Name, alias and version of every alias of MLflow's registry."""
+    with sqlite3.connect(checkout / ".cursus" / "mlflow.db") as database:
+        found = database.execute("select name, alias, version from registered_model_aliases order by 1, 2").fetchall()
+    database.close()
+    return found
+
+
+def test_a_smoke_run_harms_nothing(first: FirstRun, cursus: Cursus, checkout: Path) -> None:
+    (checkout / "recipes" / "brief.yaml").write_text(BRIEF)
+    before, pages = registered(checkout), set((checkout / "reports").glob("*/report.html"))
+    done = cursus("run", "brief", "--smoke", "--threads", "1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "registered" not in done.stdout.replace("no model is registered", "") and "smoke    no model" in done.stdout
+    assert registered(checkout) == before and before, "neither a version nor an alias"
+    told = cursus("predict", "--json", "Send a message to a list of addresses.")
+    assert "model    int8 of the latest run on small" in told.stderr, "not the smoke run's classify"
+    assert cursus("lineage").stdout.startswith("model    int8 of the latest run on small")
+
+    (page,) = set((checkout / "reports").glob("*/report.html")) - pages
+    assert "Smoke run." in page.read_text(encoding="utf-8")
+    assert "Smoke run." not in next(iter(pages)).read_text(encoding="utf-8")
+    index = (checkout / "reports" / "index.html").read_text(encoding="utf-8")
+    assert index.index("<h2>Smoke runs</h2>") < index.index(page.parent.name)
+    with sqlite3.connect(checkout / ".cursus" / "mlflow.db") as database:
+        query = """select e.name, count(*) from runs r join experiments e using (experiment_id)
+            where r.lifecycle_stage = 'active' group by 1"""
+        runs = dict(database.execute(query).fetchall())
+    database.close()
+    assert runs["small (smoke runs)"] >= 4 and runs["small"] == len(first.made) + 1
+    shutil.rmtree(page.parent)  # other tests count reports
 
 
 def test_the_second_run_knows_everything(first: FirstRun, cursus: Cursus) -> None:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = cursus("run", "--smoke")
+    done = cursus("run")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     assert done.returncode == 0 and "everything is in the store" in done.stdout
@@ -73,9 +122,9 @@ def test_a_run_that_was_killed_after_its_last_stage_is_carried_to_its_end(
     first: FirstRun, cursus: Cursus, checkout: Path
 ) -> None:
     shutil.rmtree(checkout / "reports")  # what is written last
-    done = cursus("run", "--smoke")
+    done = cursus("run")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "registered cursus-classifier version 1" in done.stdout, "the model keeps the version it has"
+    assert "registered small-text-classification version 1" in done.stdout, "the model keeps the version it has"
     assert len(list((checkout / "reports").glob("*/report.html"))) == 1
 
 
@@ -87,10 +136,10 @@ def test_what_a_full_disk_kept_mlflow_from_being_told_is_told_by_the_next_run(
     (report,) = (checkout / "reports").glob("*/report.html")
     (state / "executions" / f"{report.parent.name}.told").unlink()
     (state / "mlflow.db").unlink()
-    done = cursus("run", "--smoke")
+    done = cursus("run")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "registered cursus-classifier version 1" in done.stdout
-    assert "everything is in the store" in cursus("run", "--smoke").stdout
+    assert "registered small-text-classification version 1" in done.stdout
+    assert "everything is in the store" in cursus("run").stdout
 
 
 def test_a_new_rate_of_fine_tuning_leaves_pre_training_alone(first: FirstRun, cursus: Cursus, checkout: Path) -> None:
@@ -101,7 +150,7 @@ def test_a_new_rate_of_fine_tuning_leaves_pre_training_alone(first: FirstRun, cu
     assert stage and rate
     try:
         recipe.write_text(head + stage + tail.replace(rate[0], "lr: 1.23e-3", 1))
-        told = states(cursus("run", "--smoke", "--dry-run").stdout)
+        told = states(cursus("run", "--dry-run").stdout)
     finally:
         recipe.write_text(text)
     assert {told["classify@0"], told["small"], told["int8"], told["report"]} == {"to compute"}

@@ -15,8 +15,8 @@ from tests.flows.conftest import Cursus, FirstRun
 
 @pytest.fixture(scope="module")
 def store(first: FirstRun, cursus: Cursus, checkout: Path) -> Store:
-    """With all of a smoke run, and MLflow told of it, whatever the tests before have taken away."""
-    done = cursus("run", "--smoke", "--threads", "1", timeout=600)
+    """With all of a run, and MLflow told of it, whatever the tests before have taken away."""
+    done = cursus("run", "--threads", "1", timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
     return Store(checkout / "data" / "store")
 
@@ -30,10 +30,10 @@ def runs(checkout: Path) -> int:
 
 def test_a_registered_model_is_made_again_byte_for_byte(store: Store, cursus: Cursus, checkout: Path) -> None:
     before, recorded = runs(checkout), {record.fingerprint for record in store.all()}
-    done = cursus("reproduce", "cursus-encoder", "--json")
+    done = cursus("reproduce", "small-encoder", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     told = json.loads(done.stdout)
-    assert told["identical"] and not told["warnings"] and told["model"].startswith("models:/cursus-encoder/")
+    assert told["identical"] and not told["warnings"] and told["model"].startswith("models:/small-encoder/")
     assert [stage["stage"] for stage in told["stages"]] == ["general", "domain", "task"]
     assert all(stage["seconds"] > 0 for stage in told["stages"]), "each was computed, none was taken from the store"
     assert not Path(told["folder"]).exists() and runs(checkout) == before

@@ -226,7 +226,7 @@ def test_however_a_run_is_stopped_nothing_of_it_is_left(fresh: Path, start: Star
     services = running(fresh)
     assert services is not None
     served = set(processes_of(fresh))
-    promoted = start("promote", "cursus-classifier", "--alone")
+    promoted = start("promote", "small-text-classification", "--alone")
     stopped = {case: run(start, case) for case in CASES}
     for case, started in stopped.items():
         if case in ("terminated", "command_killed"):  # before anything trains, too

@@ -29,13 +29,13 @@ from pipelines.errors import RecipeError
 from pipelines.task_families.labelled_tables import MAIN
 
 FILE = "params.yaml"
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,99}")
+_NAME = re.compile(r"^[a-z0-9][a-z0-9_-]{0,99}$")
 _TAGS = ("files", "package", "columns")
 """Parts of an error's location that come from pydantic's union tags, not from the user."""
 
 
 class DatasetSettings(StrictSettings):
-    """One entry of `datasets:`. `recipe`, `variants` and `budget` concern training and do not affect the data."""
+    """One entry of `datasets:`. `recipe`, `variants`, `budget` and `model` do not affect the data."""
 
     like: str | None = None
     """Another dataset, from which all keys are taken that are not set here."""
@@ -53,6 +53,8 @@ class DatasetSettings(StrictSettings):
     recipe: str = "regime"
     variants: list[str] = Field(default=[])
     budget: dict[str, dict[str, Any]] = Field(default={})
+    model: str | None = Field(default=None, pattern=_NAME.pattern)
+    """Registered name of its models; by default its own name and the family of its task."""
     clean: CleanSettings = CleanSettings()
     deduplicate: DeduplicateSettings = DeduplicateSettings()
     decontaminate: DecontaminateSettings = DecontaminateSettings()

@@ -22,15 +22,16 @@ from tasks.decisions.record import PromotionDecision, now
 from tasks.promotion.contest import Contest, check_predictions, judging, open_contest, refuse_other_items
 from tasks.promotion.facts import lineage_evidence
 from tasks.promotion.settings import PromotionSettings
-from tasks.tracking.registry import CLASSIFIER
 from tests.tasks.conftest import LABELS, TEXTS, Builder
+
+MODEL = "docs-text-classification"
 
 
 def crowned(builder: Builder, champion: Artifact) -> None:
     decision = PromotionDecision(
         at=now(),
         action="promoted",
-        model=CLASSIFIER,
+        model=MODEL,
         alias="champion",
         fingerprint=champion.fingerprint,
         verdict="GO",
@@ -67,7 +68,7 @@ def test_a_first_candidate_has_no_champion_and_that_is_no_error(
 ) -> None:
     model = builder.step("classify", "finetune", data={"train": train})
     contest = contest_of(root, builder, model)
-    assert contest.model == CLASSIFIER and contest.champion is None and contest.alias_state.champion is None
+    assert contest.model == MODEL and contest.champion is None and contest.alias_state.champion is None
 
 
 def test_models_of_other_datasets_labels_and_tasks_are_refused(
@@ -75,6 +76,9 @@ def test_models_of_other_datasets_labels_and_tasks_are_refused(
 ) -> None:
     champion = builder.step("classify", "finetune", data={"train": train})
     crowned(builder, champion)
+    # two datasets whose models have one name
+    files = "general: a.txt, domain: b.txt, task: {train: c.tsv, test: d.tsv}"
+    (root / "params.yaml").write_text(f"datasets: {{news: {{model: {MODEL}, {files}}}}}\n")
     elsewhere = DataSource(digest="0" * 32, path="data/prepared/news/train.parquet")
     other = builder.step("other", "finetune", data={"train": elsewhere})
     with pytest.raises(DataError, match="one was trained on news, the other on docs"):

@@ -19,13 +19,13 @@ from tasks.decisions.journal import PromotionJournal
 from tasks.decisions.record import PromotionDecision, now
 from tasks.promotion.contest import judging, open_contest, refuse_other_items
 from tasks.promotion.settings import PromotionSettings
-from tasks.tracking.registry import SEVERAL_TASKS
 from tests.tasks.answering_folders import line, save_several
 from tests.tasks.conftest import LABELS, TEXTS, Builder
 
 TOPIC = line("task", "text_classification", "sequence_classification", tuple(LABELS))
 RTE = line("rte", "pair_classification", "sequence_classification", ("no", "yes"))
 TAGS = line("names", "tagging", "tagging", ("O", "B-name", "I-name"))
+SEVERAL = "docs-several-tasks"
 TABLES = ("train", "validation", "test", "rte.train", "rte.validation", "rte.test")
 
 
@@ -54,7 +54,7 @@ def test_every_task_is_judged_and_only_the_same_tasks_compare(
     builder.model = save_several(classifier_folder, tmp_path / "both", {"topic": TOPIC, "pairs": RTE})
     champion, candidate = (builder.step(name, "finetune", data=learned) for name in ("first", "share"))
     decision = PromotionDecision(
-        at=now(), action="promoted", model=SEVERAL_TASKS, alias="champion", fingerprint=champion.fingerprint,
+        at=now(), action="promoted", model=SEVERAL, alias="champion", fingerprint=champion.fingerprint,
         verdict="GO", decided_by="a test", reason="the first", evidence="a" * 64, further_evidence=("b" * 64,),
         champion=champion.fingerprint, former=None,
     )  # fmt: skip
@@ -63,7 +63,7 @@ def test_every_task_is_judged_and_only_the_same_tasks_compare(
     assert {"a" * 64, "b" * 64} <= journal.referenced(), "what judged any of its tasks stays in the store"
 
     contest = open_contest(root, builder.store, candidate.fingerprint, "champion")
-    assert contest.model == SEVERAL_TASKS and set(contest.tasks) == {"task", "rte"}
+    assert contest.model == SEVERAL and set(contest.tasks) == {"task", "rte"}
     refuse_other_items(contest, prepared, builder.store)
     steps = judging(contest, prepared, PromotionSettings(), root)
     assert {task: (step.name, step.stage.corpus) for task, step in steps.items()} == {

@@ -25,10 +25,10 @@ from tasks.promotion.settings import PromotionSettings
 from tasks.tracking.champions import champion_state, sync_champions
 from tasks.tracking.executions import record_pending_executions
 from tasks.tracking.recorder import Recorder
-from tasks.tracking.registry import CLASSIFIER, Registry
+from tasks.tracking.registry import Registry
 from tests.tasks.conftest import Builder
 
-MODEL, ALIAS = CLASSIFIER, "champion"
+MODEL, ALIAS = "docs-text-classification", "champion"
 KILLED = """
 import os, signal, sys
 from pathlib import Path

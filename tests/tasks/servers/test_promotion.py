@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 300
 """Seconds for a flow run to start and judge: 15 on two free cores, many times that beside other work."""
-MODEL = "cursus-classifier"
+MODEL = "small-text-classification"
 ASKS = """
 promotion:
   criteria: {quality: {margin: 1.0}, lineage: {}, reproducible: {commit: any, reproduced: true}}

@@ -13,8 +13,9 @@ from flows.cli.app import app
 from pipelines.errors import DataError
 from pipelines.serving.answering.answerer import Answerer
 from pipelines.serving.answering.examples import family_of
+from tasks.tracking.names import answering_name
 from tasks.tracking.recorder import Recorder
-from tasks.tracking.registry import CLASSIFIER, Registry, task_model_name
+from tasks.tracking.registry import Registry
 from tests.tasks.answering_folders import save_answering
 from tests.tasks.conftest import Builder
 
@@ -29,14 +30,12 @@ def tagger(classifier_folder: Path, tmp_path_factory: pytest.TempPathFactory) ->
 
 def test_mlflow_answers_with_a_registered_tagger_as_the_folder_does(root: Path, tagger: Path) -> None:
     builder = Builder(root, tagger)
-    made = builder.step("tag", "finetune")
+    made = builder.step("tag", "finetune", data={"train": builder.table("train", ["a"])})
     registry = Registry(Recorder(root))
-    assert registry.register_final(builder.store, made.provenance, None, {}) == {"cursus-tagging": "1"}, (
-        registry.failure
-    )
+    assert registry.register_final(builder.store, made.provenance, None, {}) == {"docs-tagging": "1"}
     import mlflow.pyfunc
 
-    model = mlflow.pyfunc.load_model("models:/cursus-tagging@candidate")
+    model = mlflow.pyfunc.load_model("models:/docs-tagging@candidate")
     told = model.predict(pandas.DataFrame({"tokens": SENTENCES}))
     expected = Answerer(made.folder).answer([{"tokens": tokens} for tokens in SENTENCES])
     assert told == [{"answer": tags} for tags in expected]
@@ -46,15 +45,23 @@ def test_mlflow_answers_with_a_registered_tagger_as_the_folder_does(root: Path, 
 
 
 def test_a_classifier_is_what_weighs_the_classes_of_a_text(
-    classifier_folder: Path, tagger: Path, tmp_path: Path
+    root: Path, classifier_folder: Path, tagger: Path, tmp_path: Path
 ) -> None:
-    assert task_model_name(classifier_folder) == CLASSIFIER
-    assert task_model_name(tagger) == "cursus-tagging"
     writes = tmp_path / "writes"
     writes.mkdir()
     noted = {"head": "text_to_text", "family": {"name": "text_classification"}, "labels": ["a"]}
     (writes / "config.json").write_text(json.dumps({"cursus": noted}))
-    assert task_model_name(writes) == "cursus-text-classification", "it writes a label, and weighs none"
+    names = {
+        classifier_folder: "docs-text-classification",
+        tagger: "docs-tagging",
+        writes: "docs-text-classification-written",
+    }
+    builder = Builder(root, classifier_folder)
+    data = {"train": builder.table("train", ["a"])}
+    for folder, name in names.items():
+        builder.model = folder
+        made = builder.step(folder.name, "finetune", data=data)
+        assert answering_name(root, builder.store, made.provenance) == name
     (writes / "config.json").write_text(json.dumps({"cursus": {"head": "masked_lm", "family": None}}))
     with pytest.raises(DataError, match="trained on plain text"):
         family_of(writes)

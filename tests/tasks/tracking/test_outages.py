@@ -20,7 +20,6 @@ from tasks.tracking import executions as tracking
 from tasks.tracking.executions import Tracker
 from tasks.tracking.journal import has_pending
 from tasks.tracking.recorder import Recorder
-from tasks.tracking.registry import CLASSIFIER
 from tasks.tracking.tracked_values import TrackedStep
 from tests.tasks.conftest import Builder
 
@@ -104,7 +103,7 @@ def test_a_killed_server_misses_nothing_once_it_is_back(
     monkeypatch.setattr(tracking, "PATIENCE", 120.0)
     with mlflow_server(root, port):
         second.finish_step(tuned)
-        assert second.register(builder.store, tuned.fingerprint, None, {}) == {CLASSIFIER: "1"}
+        assert second.register(builder.store, tuned.fingerprint, None, {}) == {"regime-text-classification": "1"}
         second.finish_execution("FINISHED", {})
         assert not has_pending(root)
         assert any("MLflow answers again" in record.message for record in caplog.records)

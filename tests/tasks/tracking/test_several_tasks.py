@@ -12,12 +12,10 @@ from safetensors.torch import load_file
 from typer.testing import CliRunner
 
 from flows.cli.app import app
-from pipelines.lineage.provenance import DataSource, Provenance
 from pipelines.models.opening import ModelRecord, open_config
 from pipelines.serving.answering.answerer import Answerer
-from tasks.stages.finish import headline_scores
 from tasks.tracking.recorder import Recorder
-from tasks.tracking.registry import CLASSIFIER, SEVERAL_TASKS, Registry, task_model_name
+from tasks.tracking.registry import Registry
 from tests.tasks.answering_folders import line, save_several
 from tests.tasks.conftest import LABELS, TEXTS, Builder
 
@@ -33,6 +31,8 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
     "tags": [{"tokens": text.split()} for text in TEXTS],
 }
 
+MODEL, SEVERAL = "docs-text-classification", "docs-several-tasks"
+
 
 @pytest.fixture(scope="module")
 def several(classifier_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -41,18 +41,16 @@ def several(classifier_folder: Path, tmp_path_factory: pytest.TempPathFactory) -
 
 def test_mlflow_serves_every_task_from_one_backbone(root: Path, several: Path) -> None:
     builder = Builder(root, several)
-    made = builder.step("share", "finetune")
+    made = builder.step("share", "finetune", data={"train": builder.table("train", TEXTS)})
     registry = Registry(Recorder(root))
-    assert registry.register_final(builder.store, made.provenance, None, {"rte/test/accuracy/share": 0.5}) == {
-        SEVERAL_TASKS: "1"
-    }
-    tags = registry.recorder.client.get_model_version_by_alias(SEVERAL_TASKS, "candidate").tags
+    assert registry.register_final(builder.store, made.provenance, None, {"rte/accuracy": 0.5}) == {SEVERAL: "1"}
+    tags = registry.recorder.client.get_model_version_by_alias(SEVERAL, "candidate").tags
     assert tags["cursus.tasks"] == "pairs (pair_classification), tags (tagging), topic (text_classification)"
-    assert tags["cursus.score.rte/test/accuracy/share"] == "0.5000"
+    assert tags["cursus.score.rte/accuracy"] == "0.5000"
 
     import mlflow.pyfunc  # warns when it is imported first
 
-    model = mlflow.pyfunc.load_model(f"models:/{SEVERAL_TASKS}@candidate")
+    model = mlflow.pyfunc.load_model(f"models:/{SEVERAL}@candidate")
     for task, examples in EXAMPLES.items():
         expected = Answerer(made.folder, task=task).answer(examples)
         answers = model.predict(pandas.DataFrame(examples), params={"task": task})
@@ -77,13 +75,12 @@ def test_a_task_beside_plain_text_is_served_as_that_task_alone(
     masks = LINES["topic"].model_copy(update={"family": None, "labels": (), "corpus": ("general",)})
     masks = type(masks).model_validate({**masks.model_dump(), "head": "masked_lm"})
     folder = save_several(classifier_folder, tmp_path / "two", {"mlm": masks, "topic": LINES["topic"]})
-    assert task_model_name(folder) == CLASSIFIER
     builder = Builder(root, folder)
-    made = builder.step("share", "finetune")
-    assert Registry(Recorder(root)).register_final(builder.store, made.provenance, None, {}) == {CLASSIFIER: "1"}
+    made = builder.step("share", "finetune", data={"train": builder.table("train", TEXTS)})
+    assert Registry(Recorder(root)).register_final(builder.store, made.provenance, None, {}) == {MODEL: "1"}
     import mlflow.pyfunc
 
-    answers = mlflow.pyfunc.load_model(f"models:/{CLASSIFIER}@candidate").predict(pandas.DataFrame(EXAMPLES["topic"]))
+    answers = mlflow.pyfunc.load_model(f"models:/{MODEL}@candidate").predict(pandas.DataFrame(EXAMPLES["topic"]))
     assert [answer["label"] for answer in answers] == Answerer(folder).answer(EXAMPLES["topic"])
 
 
@@ -115,18 +112,3 @@ def test_export_writes_one_task_as_an_ordinary_folder(several: Path, tmp_path: P
     assert Answerer(tmp_path / "served").answer(EXAMPLES["topic"]) == Answerer(several, task="topic").answer(
         EXAMPLES["topic"]
     )
-
-
-def test_scores_on_several_tasks_keep_their_names(builder: Builder) -> None:
-    """Two tasks with the same metric do not overwrite each other's score."""
-
-    def judged(task: str, score: float) -> Provenance:
-        source = DataSource(digest="0" * 32, path="data/prepared/docs/x.parquet")
-        data = {"test" if task == "task" else f"{task}.test": source}
-        metrics = {"test/accuracy/share": score}
-        return builder.step(f"on_{task}", "evaluate", data=data, metrics=metrics).provenance
-
-    scores = headline_scores([judged("task", 0.1), judged("rte", 0.2), judged("wnli", 0.3)])
-    assert scores == {
-        "test/accuracy/share": 0.1, "rte/test/accuracy/share": 0.2, "wnli/test/accuracy/share": 0.3,
-    }  # fmt: skip
