@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pipelines.corpora.shards.example_table import ExampleTable
 from pipelines.errors import DataError
 from pipelines.task_families import Row, TaskFamily
 from pipelines.task_families.writing_systems import has_han
@@ -27,14 +28,12 @@ class Examples:
 
     def rows(self, table: str) -> list[Row]:
         """Up to `most` examples of a table. Raises DataError if it is empty."""
-        from pyarrow import parquet
-
         if table not in self._rows:
-            rows: list[Row] = parquet.read_table(self._tables[table]).to_pylist()
+            rows = ExampleTable(self._tables[table])
             if not rows:
                 raise DataError(f"{self._tables[table]}: the table is empty; a probe needs at least one example")
             order = np.random.default_rng([self._seed, 7]).permutation(len(rows))[: self.most]
-            self._rows[table] = [rows[int(index)] for index in order]
+            self._rows[table] = rows.take(order.tolist())
         return self._rows[table]
 
     @property
