@@ -19,6 +19,7 @@ SIDES = f"{CLAIMS}::test_a_record_says_which_side_is_which_and_who_won"
 FOLDERS = "tests/safety/test_model_folders.py"
 HOSTILE = "tests/safety/test_hostile_checkpoints.py"
 PAIRS = "tests/pipelines/parts/corruptions/test_next_sentence.py"
+COUNTS = "tests/reference/test_kneser_ney.py"
 PAIRS_LOSS = "tests/reference/test_next_sentence.py::test_the_pairs_loss_in_float64"
 
 
@@ -196,5 +197,29 @@ KNOWN = {
         "inert(redacted(str(value)))\n",
         "redacted(str(value))\n",
         ("tests/safety/test_markdown.py::test_tables_links_and_descriptions_of_artifacts_show_text",),
+    ),
+    "a pruned n-gram that keeps part of its count": Mutant(
+        "pipelines/parts/estimates/kneser_ney.py",
+        "self.tables[number - 1].counts[part] <= rarest, counts[part], taken)",
+        "self.tables[number - 1].counts[part] < rarest, counts[part], taken)",
+        (f"{COUNTS}::test_pruned_tables_are_the_formulas_and_sum_to_one",),
+    ),
+    "a look-up that backs off without its weight": Mutant(
+        "pipelines/networks/ngram.py",
+        "torch.where(context >= 0, below.backoffs[context.clamp(min=0)], 0)",
+        "torch.where(context > 0, below.backoffs[context.clamp(min=0)], 0)",
+        (f"{COUNTS}::test_looking_a_token_up_is_the_distributions_value",),
+    ),
+    "classes that count alike whatever their size": Mutant(
+        "pipelines/networks/class_softmax.py",
+        " * (len(inside) / len(words))\n",
+        " / len(sizes)\n",
+        ("tests/reference/test_class_softmax.py::test_the_loss_is_the_mean_of_what_it_gives_the_words",),
+    ),
+    "a target among its own samples": Mutant(
+        "pipelines/parts/objectives/sampled_softmax.py",
+        ".masked_fill(targets.unsqueeze(1) == samples, -torch.inf)\n",
+        "\n",
+        ("tests/reference/test_class_softmax.py::test_a_sampled_softmax_is_the_papers_estimate_of_the_softmax",),
     ),
 }
