@@ -20,7 +20,7 @@ UNSPACED = ("zh", "ja", "th")
 
 TEXTS = 50_000
 """Training texts that the linear model is fitted on, of more a sample: its features would not fit into memory."""
-COEFFICIENTS = 2_000_000
+COEFFICIENTS = 1_000_000
 """Features times classes of the linear model; L-BFGS keeps 25 numbers for each."""
 
 
@@ -30,7 +30,7 @@ class BaselinesEvaluation(Evaluation, name="baselines"):
 
     TF-IDF counts words and pairs of words, or one to three characters where words are not separated by spaces. The
     regression's C is the one with the best validation accuracy, the smallest of equals. Of more than 50,000 training
-    texts a sample is read, and of more features than 2 million over the number of classes the most frequent; the report
+    texts a sample is read, and of more features than 1 million over the number of classes the most frequent; the report
     says so.
     """
 
