@@ -167,7 +167,7 @@ def tried(name: str, objective: str | None = None) -> Tried:
 
 
 def job_for(stage: Stage, name: str, teacher: Path | None = None) -> Job:
-    """The job of a stage that starts from its teacher, or from nothing."""
+    """The job of a stage that starts from its teacher; from nothing, where it has none or its recipe says so."""
     out = shared_folder("trial")
     read = [one.from_ if "/" in one.from_ else f"{name.partition('/')[0]}/{one.from_}" for one in stage.features]
     share_compiled(out / SCRATCH / COMPILED)
@@ -180,7 +180,7 @@ def job_for(stage: Stage, name: str, teacher: Path | None = None) -> Job:
         seed=0,
         language=language,
         family=TaskFamily.model_validate(family),
-        start=teacher,
+        start=None if stage.start is None else teacher,
         teachers={} if teacher is None else {"": teacher},
         features=tuple(tried(one).folder for one in read),
         tables=tables(family, language),
