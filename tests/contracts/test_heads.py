@@ -75,7 +75,11 @@ def stage_of(head: str, body: str) -> Stage:
         and (stage.head and stage.head.name, stage.backbone and stage.backbone.label) == (head, body)
     ]
     # of another body, one whose rows any body reads
-    others = [stage for stage in stages().values() if stage.head and stage.head.name == head and not stage.corruption]
+    others = [
+        stage
+        for stage in stages().values()
+        if stage.head and stage.head.name == head and not stage.corruption and not stage.lines
+    ]
     first = next(iter(others), stages()[where_used()["heads", head]])
     return min(pairs, key=lambda stage: not stage.trains, default=first)
 
