@@ -197,7 +197,7 @@ def test_what_is_kept_is_what_is_read_again(reading: Reading, monkeypatch: pytes
     calls = counted(monkeypatch)
     for order in ([1, 0], [0], [1]):
         batches = ExampleBatches(encoded, size=2, steps=1, seed=0)
-        batch = {Field(name): value for name, value in batches._with_item_ids(np.asarray(order)).items()}
+        batch = {Field(name): value for name, value in batches._with_item_ids(0, np.asarray(order)).items()}
         given = cache.with_states(batch, batch[Field.ITEMS])
         kept = opened.network.base_model(**inputs(given)).last_hidden_state
         read = opened.network.base_model(**inputs(batch)).last_hidden_state
