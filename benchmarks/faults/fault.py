@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import ClassVar, Self
 
-from benchmarks.faults.attempt import Ending
+from benchmarks.faults.attempt import Attempt, Ending
 from benchmarks.faults.judge import Snapshot
 from benchmarks.faults.regime import RECIPE, Checkout
 
@@ -29,9 +29,30 @@ class Strike:
         return None if ending.success else cls("nothing: it ended by itself", ending, Snapshot.of(checkout.store))
 
 
-def moment(share: float, finished: Snapshot) -> str:
-    """The time of a fault, for the report."""
-    return f"after {share:.0%} of an undisturbed run's work: {finished}"
+@dataclass(frozen=True)
+class Moment:
+    """The time of a fault: a share of an undisturbed run's processor time, and later if too little is finished."""
+
+    share: float
+    finished: int
+    """Least number of published steps, results and checkpoints that the fault could lose."""
+
+    @classmethod
+    def draw(cls, random: Random) -> Self:
+        """Most of a short run is start-up, in which nothing can be lost: three faults in four wait until something is
+        finished."""
+        share = random.random()
+        return cls(share, random.choice((0, 1, 2, 3)))
+
+    def reached(self, attempt: Attempt, checkout: Checkout) -> bool:
+        """Whether it is time."""
+        if attempt.cpu() < self.share * checkout.cpu:
+            return False
+        return not self.finished or len(Snapshot.of(checkout.store)) >= self.finished
+
+    def described(self, finished: Snapshot) -> str:
+        """The time, for the report."""
+        return f"after {self.share:.0%} of an undisturbed run's work: {finished}"
 
 
 class Fault(ABC):

@@ -13,7 +13,7 @@ import subprocess
 from pathlib import Path
 from random import Random
 
-from benchmarks.faults.fault import Fault, Strike, moment
+from benchmarks.faults.fault import Fault, Moment, Strike
 from benchmarks.faults.judge import Snapshot
 from benchmarks.faults.regime import Checkout
 
@@ -30,17 +30,17 @@ class ClockJump(Fault):
         return None if shutil.which("cc") is not None else "no C compiler is installed (cc)"
 
     def strike(self, checkout: Checkout, random: Random) -> Strike | None:
-        share, sign, jump = random.random(), random.choice((-1, 1)), random.choice(list(JUMPS))
+        moment, sign, jump = Moment.draw(random), random.choice((-1, 1)), random.choice(list(JUMPS))
         clock = Clock(checkout.folder / "tmp")
         attempt = checkout.start(settings=clock.settings)
-        struck = attempt.watch(lambda: attempt.cpu() >= share * checkout.cpu)
+        struck = attempt.watch(lambda: moment.reached(attempt, checkout))
         clock.jump(sign * JUMPS[jump])
         finished = Snapshot.of(checkout.store)
         ending = attempt.ended()
         if not struck and ending.success:
             return None
         way = "forwards" if sign > 0 else "backwards"
-        return Strike(f"{jump} {way} {moment(share, finished)}", ending, finished)
+        return Strike(f"{jump} {way} {moment.described(finished)}", ending, finished)
 
 
 class Clock:

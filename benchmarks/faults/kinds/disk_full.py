@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 from random import Random
 
-from benchmarks.faults.fault import Fault, Strike, moment
+from benchmarks.faults.fault import Fault, Moment, Strike
 from benchmarks.faults.judge import Snapshot
 from benchmarks.faults.regime import Checkout
 
@@ -36,9 +36,9 @@ class DiskFull(Fault):
         mount(folder)
         checkout.settings["TMPDIR"] = str(checkout.folder / "tmp")
         (checkout.folder / "tmp").mkdir(exist_ok=True)
-        share = random.random()
+        moment = Moment.draw(random)
         attempt = checkout.start()
-        struck = attempt.watch(lambda: attempt.cpu() >= share * checkout.cpu)
+        struck = attempt.watch(lambda: moment.reached(attempt, checkout))
         if struck:
             fill(folder, random.choice([0, 0, PAGE, 16 * PAGE]))
         ending = attempt.ended()
@@ -46,7 +46,7 @@ class DiskFull(Fault):
         free(folder)
         if not struck and ending.success:
             return None
-        return Strike(f"{name} {moment(share, finished)}", ending, finished)
+        return Strike(f"{name} {moment.described(finished)}", ending, finished)
 
     def after(self, checkout: Checkout) -> None:
         for folder in FOLDERS.values():

@@ -8,7 +8,7 @@ from random import Random
 import psutil
 
 from benchmarks.faults.attempt import Attempt
-from benchmarks.faults.fault import Fault, Strike, moment
+from benchmarks.faults.fault import Fault, Moment, Strike
 from benchmarks.faults.judge import Snapshot
 from benchmarks.faults.regime import Checkout
 from tasks.servers import prefect_application
@@ -19,7 +19,7 @@ SERVER = prefect_application.FACTORY
 
 
 class Kill(Fault):
-    """Wait for a random moment of the run, in processor time; then kill the process as soon as it exists."""
+    """Wait for a random moment of the run; then kill the process as soon as it exists."""
 
     row = 5
 
@@ -32,12 +32,12 @@ class Kill(Fault):
         return {}
 
     def strike(self, checkout: Checkout, random: Random) -> Strike | None:
-        share = random.random()
+        moment = Moment.draw(random)
         attempt = checkout.start(settings=self.settings())
         victims: list[psutil.Process] = []
 
         def ready() -> bool:
-            if attempt.cpu() >= share * checkout.cpu and (victim := self.victim(attempt, random)) is not None:
+            if moment.reached(attempt, checkout) and (victim := self.victim(attempt, random)) is not None:
                 victims.append(victim)
             return bool(victims)
 
@@ -46,7 +46,7 @@ class Kill(Fault):
         command = victims[0].pid == attempt.processes()[0].pid
         attempt.kill(victims[0])
         finished = Snapshot.of(checkout.store)
-        return Strike(moment(share, finished), attempt.ended(killed=command), finished)
+        return Strike(moment.described(finished), attempt.ended(killed=command), finished)
 
 
 class KillFlow(Kill):

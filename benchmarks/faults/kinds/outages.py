@@ -12,7 +12,7 @@ from contextlib import closing
 from random import Random
 
 from benchmarks.faults.attempt import Attempt
-from benchmarks.faults.fault import Fault, Strike, moment
+from benchmarks.faults.fault import Fault, Moment, Strike
 from benchmarks.faults.judge import Snapshot
 from benchmarks.faults.kinds.kills import SERVER
 from benchmarks.faults.regime import Checkout, environment_of
@@ -27,13 +27,13 @@ class Outage(Fault):
     """A temporary outage from a random moment of the run, in processor time."""
 
     def strike(self, checkout: Checkout, random: Random) -> Strike | None:
-        share, away = random.random(), random.uniform(*SECONDS)
+        moment, away = Moment.draw(random), random.uniform(*SECONDS)
         attempt = checkout.start()
-        if not attempt.watch(lambda: attempt.cpu() >= share * checkout.cpu and self.there(attempt)):
+        if not attempt.watch(lambda: moment.reached(attempt, checkout) and self.there(attempt)):
             return Strike.unprovoked(checkout, attempt.ended())
         self.take_away(checkout, attempt, away)
         finished = Snapshot.of(checkout.store)
-        return Strike(f"for {away:.0f} s {moment(share, finished)}", attempt.ended(), finished)
+        return Strike(f"for {away:.0f} s {moment.described(finished)}", attempt.ended(), finished)
 
     def there(self, attempt: Attempt) -> bool:
         """Whether the service has started."""
@@ -81,18 +81,18 @@ class MlflowKilled(Fault):
     tracked = False
 
     def strike(self, checkout: Checkout, random: Random) -> Strike | None:
-        share, port = random.random(), processes.free_port()
+        moment, port = Moment.draw(random), processes.free_port()
         server = _serve(checkout, port)
         checkout.settings["MLFLOW_TRACKING_URI"] = f"http://127.0.0.1:{port}"
         attempt = checkout.start()
-        if not attempt.watch(lambda: attempt.cpu() >= share * checkout.cpu):
+        if not attempt.watch(lambda: moment.reached(attempt, checkout)):
             return Strike.unprovoked(checkout, attempt.ended())
         for process in processes.tree(server):
             attempt.kill(process)
         finished = Snapshot.of(checkout.store)
         ending = attempt.ended()
         _serve(checkout, port)
-        return Strike(moment(share, finished), ending, finished)
+        return Strike(moment.described(finished), ending, finished)
 
     def after(self, checkout: Checkout) -> None:
         processes.stop(processes.marked(_MLFLOW, checkout.folder))
