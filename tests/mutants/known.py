@@ -110,7 +110,7 @@ KNOWN = {
     ),
     "last weights instead of the best": Mutant(
         "pipelines/training/assembly/export.py",
-        "    weights = last if best is None else best.read(checkpoints)\n",
+        "    weights = last if best is None or best.score is None else best.read(checkpoints)\n",
         "    weights = last\n",
         (f"{BEST}[scores0-1]", f"{EXPORT}::test_a_trained_classifier_answers_as_at_its_best_validation"),
     ),
