@@ -123,7 +123,7 @@ def seeds_of(claim: Claim, source: FigureSource, seeds: int | None = None) -> in
 
 def recipe_of_claim(recipe: Recipe, name: str, seeds: int | None = None, stages: Sequence[str] = ()) -> Recipe:
     """Recipe that measures `stages` of the claim `name` (default: all that it compares) over `seeds` seeds (None: the
-    number that the claim states). Compared stages of other recipes keep their own seeds, as wherever they are named."""
+    number that the claim states), those of other recipes too."""
     claim = claim_of(recipe, name)
     compared = tuple(stages) or compared_stages(claim)
     source = figure_source(recipe, name, Setting(), compared)
@@ -132,8 +132,10 @@ def recipe_of_claim(recipe: Recipe, name: str, seeds: int | None = None, stages:
         raise RecipeError(f"{number:,} seeds are more than {MOST_SEEDS:,}, each of which trains every compared stage")
     seed_numbers = tuple(range(number))
     every = dict(recipe.stages)
-    for stage in set(compared) & set(every):
-        every[stage] = every[stage].model_copy(update={"seeds": seed_numbers})
+    others = dict(recipe.others)
+    for stage in compared:
+        stages = every if stage in every else others
+        stages[stage] = stages[stage].model_copy(update={"seeds": seed_numbers})
     pending = [stage for stage in compared if stage in every]
     if source.judging is not None:
         every[COMPARISON] = source.judging
@@ -147,7 +149,7 @@ def recipe_of_claim(recipe: Recipe, name: str, seeds: int | None = None, stages:
     # of a stage that is started from, but not compared, only the first model is read
     first = {one: every[one].model_copy(update={"seeds": every[one].seeds[:1]}) for one in needed - set(compared)}
     kept = {one: first.get(one, stage) for one, stage in every.items() if one in needed}
-    return recipe.model_copy(update={"stages": kept})
+    return recipe.model_copy(update={"stages": kept, "others": others})
 
 
 def check_claim(recipe: Recipe, name: str, written: Any) -> tuple[KeyPath, str] | None:

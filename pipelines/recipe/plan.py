@@ -169,8 +169,10 @@ class _Planner:
                 self.recipes[recipe] = self.profile(self.library.load(recipe))
             stage = self.recipes[recipe].stages[name]
             parents = self._parents(recipe, stage)
+            # a claim states the seeds of what it compares, of other recipes too
+            compared = self.recipe.others.get(f"{recipe}/{name}", stage)
             # a seed that nothing is drawn with changes nothing
-            seeds = stage.seeds if stage.draws else stage.seeds[:1]
+            seeds = compared.seeds if stage.draws else stage.seeds[:1]
             self.done[key] = [self._step(recipe, name, stage, seed, len(seeds) > 1, parents) for seed in seeds]
         return self.done[key]
 

@@ -240,7 +240,7 @@ class Recipe(StrictModel):
     name: str = Field(pattern=r"^[A-Za-z][\w.-]*$", max_length=100)
     """Letters, digits, '_', '-' and '.', a letter first: reports and records are files of this name."""
     paper: str = ""
-    """`arXiv:…` or `doi:…` of the system."""
+    """`arXiv:…` or `doi:…` of the system; authors, year, title and venue of a paper that has neither."""
     systems: tuple[str, ...] = ()
     """Published systems that the recipe implements, with every defining part: ids of recipes/systems.yaml."""
     system_stages: dict[str, tuple[str, ...]] = Field(default_factory=dict)
@@ -251,7 +251,8 @@ class Recipe(StrictModel):
     claims: dict[str, Claim] = Field(default_factory=dict)
     """Name → claim; `cursus claim` measures one."""
     others: dict[str, Stage] = Field(default_factory=dict, exclude=True)
-    """Stages of other recipes that claims compare, as `recipe/stage`: resolved when a recipe is loaded, not written."""
+    """Stages of other recipes that claims compare, as `recipe/stage`: resolved when a recipe is loaded, not written.
+    Only their seeds reach the plan."""
 
     @field_validator("systems", mode="before")
     @classmethod

@@ -149,7 +149,10 @@ def test_a_baseline_may_be_a_stage_of_another_recipe(tmp_path: Path) -> None:
     data = {name: DataSource(digest=name, path=name) for name in names}
     steps = [(step.recipe, step.name) for step in plan(reduced, library, data).steps]
     assert set(steps) == {("ngram", "trigram"), ("gpt", "general"), ("gpt", COMPARISON)}
-    assert steps.count(("ngram", "trigram")) == 1 and steps.count(("gpt", "general")) == 5
+    assert steps.count(("ngram", "trigram")) == 1 and steps.count(("gpt", "general")) == 5, "counting draws nothing"
+    found = plan(recipe_of_claim(library.load("ngram"), "known", 2), library, data)
+    roles = found.steps[-1].parents
+    assert list(roles) == ["subject:gpt/general@0", "subject:gpt/general@1", "subject:trigram@0"]
     counts = recipe_of_claim(library.load("ngram"), "known").stages
     assert set(counts) == {"trigram", COMPARISON}, "recipes may compare each other"
 

@@ -45,7 +45,7 @@ def network(tokenizer: PreTrainedTokenizerFast) -> BertForMaskedLM:
 
 def validated(best: BestWeights, score: float) -> None:
     """Tell `best` of a validation, as a trainer does."""
-    trainer = SimpleNamespace(callback_metrics={MONITOR: torch.tensor(score)}, is_global_zero=True)
+    trainer = SimpleNamespace(callback_metrics={MONITOR: torch.tensor(score)}, is_global_zero=True, global_step=1)
     best.on_validation_end(cast(Any, trainer), cast(Any, None))
 
 

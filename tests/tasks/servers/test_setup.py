@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -83,8 +82,10 @@ def test_an_installed_checkout_is_not_installed_again(checkout: Path) -> None:
     assert "pip install" in make(checkout, "run", "--dry-run").stdout
 
 
-def test_lineage_asks_for_a_model(checkout: Path) -> None:
+def test_lineage_is_that_of_the_latest_run_unless_a_model_is_named(checkout: Path) -> None:
     (checkout / ".venv").mkdir()
     (checkout / ".venv" / ".installed-run").touch()
-    result = make(checkout, "lineage", f"PYTHON={sys.executable}")
-    assert result.returncode != 0 and "make lineage MODEL=" in result.stderr
+    os.utime(checkout / ".venv" / ".installed-run", (2**31, 2**31))
+    assert make(checkout, "lineage", "--dry-run").stdout.strip() == ".venv/bin/cursus lineage"
+    named = make(checkout, "lineage", "MODEL=docstrings", "--dry-run")
+    assert named.stdout.strip() == ".venv/bin/cursus lineage docstrings"

@@ -69,6 +69,7 @@ def test_an_ability_is_offered_by_whom_it_should_be(ability: Ability) -> None:
         Ability.DISCRIMINATOR: {"electra"},
         Ability.ONE_STACK: {"bert", "roberta", "electra", "gpt2", "xlnet"},
         Ability.WITHIN_DOCUMENTS: {"bert", "roberta", "electra", "gpt2"},
+        Ability.ATTENTION_SCORES: {"bert", "roberta", "electra"},
         Ability.VISIBILITY: {"bert", "roberta", "electra"},
         Ability.SEGMENT_PAIRS: {"bert"},
     }
