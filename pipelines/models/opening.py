@@ -280,7 +280,7 @@ def build_network(record: ModelRecord, config: PretrainedConfig) -> PreTrainedMo
 
         attach(cast("PreTrainedModel", network.base_model), record.embeddings)
     for extension in record.extensions:
-        extension.extend(network)
+        extension.add_modules(network)
     for change in record.changes:
         network = change.compression.rebuild(network, change.modules)
     return network

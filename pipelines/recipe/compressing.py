@@ -30,6 +30,12 @@ def check_compression(stage: Stage, resolve: Callable[[str], Stage]) -> Problem 
                 f"{compression.name} would renumber or remove what {coarser.name} has changed; the order is layers, "
                 f"widths, attention heads, single weights, bits: apply {compression.name} first",
             )
+        if compression.level is Level.LAYERS and (beside := _modules_of_lines(stage, resolve)):
+            return (
+                "compression",
+                f"{compression.name} removes layers, beside which strategy {beside} has modules of each line; compress "
+                "first, and add them in a stage that starts from the smaller network",
+            )
         if compression.level is Level.BITS and not compression.replaces_weights and stage.trains:
             return (
                 "compression",
@@ -86,10 +92,23 @@ def _check_data(stage: Stage, compression: Compression) -> Problem | None:
 
 def _earlier(stage: Stage, resolve: Callable[[str], Stage]) -> Iterator[tuple[str, Compression]]:
     """The compressions of the stages that `stage` continues, each with the name of its stage, the first last."""
+    for reference, parent in _continued(stage, resolve):
+        yield from ((reference, one) for one in parent.compression)
+
+
+def _modules_of_lines(stage: Stage, resolve: Callable[[str], Stage]) -> str | None:
+    """Strategy that has added modules to the lines of `stage`, or of a stage that it continues; None for none."""
+    own = [one.name for one in stage.strategy if one.extends_lines]
+    before = [one.name for _, parent in _continued(stage, resolve) for one in parent.strategy if one.extends_lines]
+    return next(iter([*own, *before]), None)
+
+
+def _continued(stage: Stage, resolve: Callable[[str], Stage]) -> Iterator[tuple[str, Stage]]:
+    """The stages that `stage` continues, with their references, the last first."""
     reference = _start_of(stage, "")
     while reference is not None:
         parent = resolve(reference)
-        yield from ((reference, one) for one in parent.compression)
+        yield reference, parent
         reference = _start_of(parent, reference.rpartition("/")[0])
 
 

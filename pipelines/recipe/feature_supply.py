@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from pipelines.parts.backbones import Backbone
 from pipelines.parts.heads import Head
-from pipelines.parts.strategies import Strategy
 from pipelines.recipe.features import FeatureSource
 from pipelines.recipe.kinds import Kind
 from pipelines.recipe.lines import line_views
@@ -65,7 +64,7 @@ def _check_source(source: FeatureSource, resolve: Callable[[str], Stage]) -> Pro
             f"{name} is a {read.backbone.label}, which has no state of its own for each token; backbones that do: "
             f"{fits}",
         )
-    if adding := [one.name for one in read.strategy if type(one).extend is not Strategy.extend]:
+    if adding := [one.name for one in read.strategy if one.extends]:
         return (
             "features",
             f"{name}: strategy {adding[0]} adds modules that are not part of its backbone; name the stage that it "

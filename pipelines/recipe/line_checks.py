@@ -68,8 +68,16 @@ def _check_heads(stage: Stage) -> Problem | None:
     """Check that heads can stand on one backbone: those of an encoder-decoder cannot."""
     views = line_views(stage)
     heads = [view.head for view in views.values() if view.head is not None]
-    if len(heads) < len(views) or serve_together(heads):
+    if len(heads) < len(views):
         return None
+    if serve_together(heads):
+        extending = next((one.name for one in stage.strategy if one.extends_lines), None)
+        return extending and (
+            "strategy",
+            f"{extending} adds modules to the network of each line, and one network serves these lines: their heads "
+            f"({heads[0].name}) are equal and answer no task; give the lines heads of their own, or leave {extending} "
+            "out",
+        )
     for name, view in views.items():
         if view.head is not None and Ability.ENCODER_DECODER in view.head.needs_abilities:
             others = listed({head.name for head in heads if head != view.head} or {view.head.name})

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -119,18 +120,24 @@ def trained_with(
 ) -> list[dict[str, float]]:
     """The metrics of the first stage of `recipe`, trained in a copy of the project with more files below `pipelines`,
     path → source."""
+    lines: list[dict[str, float]] = outcome_with(folder, files, recipe, tables, TRAIN)
+    return lines
+
+
+def outcome_with(folder: Path, files: Mapping[str, str], recipe: str, tables: dict[str, Path], script: str) -> Any:
+    """What `script` prints last, as JSON, in a copy of the project with more files below `pipelines`, path → source,
+    and `recipe` as small.yaml. Its arguments are the copy's folder and the tables."""
     shutil.copytree(ROOT / "pipelines", folder / "pipelines", ignore=shutil.ignore_patterns("__pycache__"))
     for file, source in files.items():
         added = folder / "pipelines" / file
         assert not added.exists()
         added.write_text(source, encoding="utf-8")
     (folder / "small.yaml").write_text(recipe, encoding="utf-8")
-    command = [sys.executable, "-c", TRAIN, str(folder), *map(str, tables.values())]
+    command = [sys.executable, "-c", script, str(folder), *map(str, tables.values())]
     environment = {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    lines: list[dict[str, float]] = json.loads(done.stdout.splitlines()[-1])
-    return lines
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def terms_of(folder: Path, file: str, source: str, recipe: str, term: str, tables: dict[str, Path]) -> list[float]:

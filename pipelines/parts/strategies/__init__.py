@@ -81,11 +81,38 @@ class Strategy(Component):
     precludes: ClassVar[frozenset[Decision]] = frozenset()
     """Decisions that would have no effect in combination with this strategy."""
 
+    @property
+    def extends_lines(self) -> bool:
+        """Whether this strategy adds modules to the network of each line."""
+        return type(self).extend_line is not Strategy.extend_line
+
+    @property
+    def extends(self) -> bool:
+        """Whether this strategy adds modules."""
+        return self.extends_lines or type(self).extend is not Strategy.extend
+
+    def add_modules(self, network: PreTrainedModel) -> None:
+        """Let this strategy extend `network`, and the network of each of its lines, in order."""
+        from pipelines.networks.several_heads import SeveralHeads
+
+        self.extend(network)
+        lines = [network.head(name) for name in network.head_names] if isinstance(network, SeveralHeads) else [network]
+        for line in lines if self.extends_lines else ():
+            self.extend_line(line)
+
     def extend(self, network: PreTrainedModel) -> None:
-        """Add modules to `network` in place, randomly initialised from the global generator.
+        """Add modules to `network` in place, randomly initialised from the global generator. They serve all lines.
 
         Called after the initial weights of the stage are loaded, and again whenever the saved folder is opened, before
-        its weights are loaded: a strategy that overrides this is recorded in the folder's configuration.
+        its weights are loaded: a strategy that overrides this or `extend_line` is recorded in the folder's
+        configuration.
+        """
+
+    def extend_line(self, network: PreTrainedModel) -> None:
+        """Add modules to the network of one line, as `extend` does to the whole; the only one of a stage without lines.
+
+        What is added is a `ModulesOfLine` (`pipelines.networks.line_modules`) beside the head, never part of the
+        backbone, which the lines share: it is saved with the head, continues with it, and is new where the head is.
         """
 
     def groups(self, groups: Sequence[ParameterGroup]) -> list[ParameterGroup]:

@@ -80,9 +80,9 @@ def assemble(
     if read:
         load_features(network, read)
     begin_heads(network, record, new)
-    added = tuple(one for one in stage.strategy if _extends(one) and one not in record.extensions)
+    added = tuple(one for one in stage.strategy if one.extends and one not in record.extensions)
     for strategy in added:
-        strategy.extend(network)
+        strategy.add_modules(network)
     record = record.model_copy(update={"extensions": (*record.extensions, *added)})
     record.write(network.config)
     for compression in stage.compression:
@@ -129,10 +129,6 @@ def _new_tables(before: ModelRecord | None, record: ModelRecord) -> list[str]:
     """Patterns of the names of the tables that the start of a stage does not have."""
     old = () if before is None else tuple(one.name for one in before.embeddings)
     return [f"*.{MODULE}.{one.name}.*" for one in record.embeddings if one.name not in old]
-
-
-def _extends(strategy: Strategy) -> bool:
-    return type(strategy).extend is not Strategy.extend
 
 
 def backbone_prefix(network: PreTrainedModel) -> str:

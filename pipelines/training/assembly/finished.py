@@ -14,10 +14,16 @@ if TYPE_CHECKING:
 
 
 def refuse_finished(stage: Stage, record: ModelRecord, start: Path | None) -> None:
-    """Raise RecipeError if `stage` trains, or compresses more coarsely, the network of `record` that it starts from.
+    """Raise RecipeError if `stage` trains, or compresses more coarsely, the network of `record` that it starts from, or
+    removes layers beside which that has modules.
 
     A recipe is refused for it when it is loaded; a folder from elsewhere, here.
     """
+    beside = next((one.name for one in record.extensions if one.extends_lines), None)
+    if beside is not None and any(one.level is Level.LAYERS for one in stage.compression):
+        raise RecipeError(
+            f"{start}: strategy {beside} has modules of each line beside its layers; compress the model before it"
+        )
     for change in record.changes:
         name, level = change.compression.name, change.compression.level
         if level is Level.BITS and (stage.trains or stage.compression):

@@ -103,6 +103,23 @@ MISTAKES = {
         (":21: stages.share.lines.pairs.teacher_vocabulary: this maps the tokens of a teacher, and there is none",),
     ),
     "a report on no task of several": Mistake("corpus: stsb, suite", "corpus: domain, suite", (":23", "stsb", "task")),
+    "modules of each of two lines that one network serves": Mistake(
+        "    strategy: full\n    budget: {tokens: 8192, batch_tokens: 1024, length: 32}\n",
+        "    strategy: projected_attention\n    budget: {tokens: 8192, batch_tokens: 1024, length: 32}\n"
+        "    lines: {one: {}, two: {corpus: domain}}\n",
+        (
+            ":11: stages.general.strategy: projected_attention adds modules to the network of each line, and one",
+            "(masked_lm) are equal and answer no task; give the lines heads of their own",
+        ),
+    ),
+    "layers removed from beside modules of lines": Mistake(
+        "strategy: full\n    budget: {epochs: 1",
+        "strategy: projected_attention\n    compression: select_layers\n    budget: {epochs: 1",
+        (
+            ":17: stages.share.compression: select_layers removes layers, beside which strategy projected_attention",
+            "compress first, and add them in a stage that starts from the smaller network",
+        ),
+    ),
     "a weight of nothing": Mistake(
         "objective: squared_error", "objective: squared_error, weight: 0", (":21", "weight")
     ),

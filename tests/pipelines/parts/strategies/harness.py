@@ -82,7 +82,7 @@ def train(strategies: Sequence[Strategy], steps: int = 4, per_epoch: int = 1, lr
     """Train a new classifier for `steps`."""
     network = classifier()
     for strategy in strategies:
-        strategy.extend(network)
+        strategy.add_modules(network)
     network.train()
     groups = trainable_groups(network, strategies, lr, 0.01)
     network.requires_grad_(False)
