@@ -94,7 +94,8 @@ class Component(BaseModel):
         member = cls.members.get(chosen)
         if member is None:
             raise ValueError(f"no {class_words(cls)} is called {chosen!r}.{did_you_mean(str(chosen), cls.members)}")
-        refuse_unknown_keys(f"{class_words(cls)} {chosen!r}", value, member.model_fields)
+        keys = [field.alias or key for key, field in member.model_fields.items()]
+        refuse_unknown_keys(f"{class_words(cls)} {chosen!r}", value, keys)
         try:
             return member.model_validate(value)  # type: ignore[return-value]
         except ValidationError as error:

@@ -15,6 +15,7 @@ from pipelines.models.opening import (
     open_feature_tokenizers,
     open_tokenizer,
 )
+from pipelines.models.text_states import copy_models
 from pipelines.models.weights import read_weights
 from pipelines.networks.folder import read_json
 from pipelines.parts.architectures import Architecture
@@ -75,4 +76,5 @@ def extract_task(folder: Path, task: str | None, out: Path) -> Path:
     network.save_pretrained(out)
     tokenizer.save_pretrained(out)
     save_feature_tokenizers(open_feature_tokenizers(folder, network.config), out)
+    copy_models(record.of_line(line).annotations, folder, out)
     return out

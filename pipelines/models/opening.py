@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny
 
 from pipelines.errors import RecipeError
 from pipelines.models.features import FEATURES, feature_settings
+from pipelines.models.text_states import located
 from pipelines.models.weights import read_weights
 from pipelines.parts.annotations import Annotation
 from pipelines.parts.attention import AttentionPattern
@@ -86,8 +87,9 @@ class LineRecord(HeadRecord):
     """Corpora that the line was trained on; for a labelled line, its task."""
 
 
-def _changed(record: HeadRecord, change: Callable[[Knowledge], Knowledge]) -> dict[str, Knowledge | None]:
-    return {"knowledge": None if record.knowledge is None else change(record.knowledge)}
+def _located(record: HeadRecord, folder: Path) -> dict[str, Any]:
+    knowledge = None if record.knowledge is None else record.knowledge.within(folder)
+    return {"knowledge": knowledge, "annotations": tuple(located(one, folder) for one in record.annotations)}
 
 
 class ModelRecord(HeadRecord):
@@ -123,12 +125,10 @@ class ModelRecord(HeadRecord):
         own = {key: getattr(line, key) for key in HeadRecord.model_fields}
         return ModelRecord(**own, embeddings=self.embeddings, extensions=self.extensions, changes=self.changes)
 
-    def with_knowledge(self, change: Callable[[Knowledge], Knowledge]) -> ModelRecord:
-        """This record, with `change` applied to the knowledge of every line."""
-        if self.knowledge is None and all(line.knowledge is None for line in self.lines.values()):
-            return self
-        lines = {name: line.model_copy(update=_changed(line, change)) for name, line in self.lines.items()}
-        return self.model_copy(update={**_changed(self, change), "lines": lines})
+    def for_lines(self, change: Callable[[HeadRecord], dict[str, Any]]) -> ModelRecord:
+        """This record, with what `change` returns for it and for each of its lines."""
+        lines = {name: line.model_copy(update=change(line)) for name, line in self.lines.items()}
+        return self.model_copy(update={**change(self), "lines": lines})
 
     def line_for(self, task: str | None, folder: Path) -> str | None:
         """The line that answers `task`, a line's name or that of its corpus; None where there is a single head.
@@ -227,7 +227,7 @@ def open_lines(folder: Path, accelerator: str) -> OpenedModel:
         raise RecipeError(
             f"{folder}: its config.json has no key 'cursus' with the head; use the folder of a stage's result"
         )
-    record = record.with_knowledge(lambda knowledge: knowledge.within(folder))
+    record = record.for_lines(lambda one: _located(one, folder))
     choose_attention(config, accelerator)
     network = build_network(record, config)
     weights = read_weights(folder)

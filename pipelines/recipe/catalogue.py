@@ -135,7 +135,7 @@ def parameters(member: type[Component]) -> list[ComponentParameter]:
             documented |= dict(_documented_attributes(cls))
     return [
         ComponentParameter(
-            name=name,
+            name=field.alias or name,
             type=_type(field.annotation),
             default="" if field.is_required() else _yaml(field.get_default(call_default_factory=True)),
             summary=documented.get(name, ""),

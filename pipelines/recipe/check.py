@@ -9,6 +9,7 @@ from pipelines.parts.backbones import Backbone
 from pipelines.parts.heads import Head
 from pipelines.parts.segmentations import Segmentation
 from pipelines.parts.strategies import Strategy, conflict
+from pipelines.recipe.annotation_models import check_annotation_models
 from pipelines.recipe.attention import check_attention
 from pipelines.recipe.augmenting import check_augmentation
 from pipelines.recipe.channels import check_channels
@@ -51,6 +52,7 @@ def check(stage: Stage, resolve: Callable[[str], Stage], setting: Setting) -> Pr
         or check_compression(stage, resolve)
         or _check_views(stage, resolve, setting)
         or check_features(stage, resolve)
+        or check_annotation_models(stage, resolve)
         or check_teacher(stage, resolve)
     )
 

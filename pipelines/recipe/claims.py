@@ -12,6 +12,7 @@ from pipelines.judging.claims import ComparedSide
 from pipelines.recipe.claim import SEEDS, Claim
 from pipelines.recipe.figures import FigureSource, required, source_of
 from pipelines.recipe.lines import line_views
+from pipelines.recipe.model_annotations import model_annotations
 from pipelines.recipe.problems import Problem, Setting, listed
 from pipelines.recipe.recipe_file import KeyPath
 from pipelines.recipe.schema import MOST_SEEDS, Recipe, Stage
@@ -193,4 +194,5 @@ def _references(stage: Stage) -> list[str]:
     start = stage.start if isinstance(stage.start, tuple) else (stage.start,)
     named = [one if isinstance(one, str) else getattr(one, "untrained", None) for one in start]
     read = [source.from_ for source in stage.features]
+    read += [annotation.from_ for _, _, annotation in model_annotations(stage)]
     return [one for one in (*named, stage.head_start, stage.teacher, *read) if one is not None]

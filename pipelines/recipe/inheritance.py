@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pipelines.recipe.kinds import Kind
+from pipelines.recipe.strict import as_list
 
 CARRIED = ("tokenizer", "limits", "segmentation", "annotations", "backbone")
 """Stage keys that every stage inherits from the one it starts from."""
@@ -35,3 +36,16 @@ def inherited_keys(stage: Mapping[str, Any], start: Mapping[str, Any]) -> tuple[
     both_plain = all(kind in set(Kind) and Kind(kind).reads_plain_text for kind in kinds)
     differently = "objective" in stage or "lines" in stage if start.get("estimate") else bool(stage.get("estimate"))
     return CONTINUED if both_plain and not differently else CARRIED
+
+
+def with_owner(recipe: str, stage: Mapping[str, Any]) -> dict[str, Any]:
+    """A stage of another `recipe`, as written there, whose annotations read the stages of that."""
+    annotations = stage.get("annotations")
+
+    def owned(one: Any) -> Any:
+        read = one.get("from") if isinstance(one, Mapping) else None
+        return {**one, "from": f"{recipe}/{read}"} if isinstance(read, str) and read and "/" not in read else one
+
+    if annotations is None:
+        return dict(stage)
+    return {**stage, "annotations": [owned(one) for one in as_list(annotations)]}

@@ -77,6 +77,8 @@ class Job(BaseModel):
     """Line → folder of its teacher; "" is the only line of a stage without lines."""
     features: tuple[Path, ...] = ()
     """Folders of the models whose networks this step's network reads, in the order of the stage's `features`."""
+    annotation_models: dict[str, Path] = {}
+    """Role among the parents → folder of the model that an annotation reads (`recipe.model_annotations`)."""
     subjects: tuple[Subject, ...] = ()
     tables: dict[str, Path]
     """Table name → Parquet file or folder of shards: general, domain, task_text, train, validation, test, and the

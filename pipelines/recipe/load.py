@@ -31,8 +31,9 @@ from pipelines.recipe.claim import AT_KEY
 from pipelines.recipe.claims import check_claim, path_of
 from pipelines.recipe.cycles import circular_stages
 from pipelines.recipe.document import Document, overlay
-from pipelines.recipe.inheritance import inherited_keys
+from pipelines.recipe.inheritance import inherited_keys, with_owner
 from pipelines.recipe.merging import merged
+from pipelines.recipe.model_annotations import model_annotations
 from pipelines.recipe.problems import Setting
 from pipelines.recipe.recipe_file import FILE_KEYS, KeyPath, read_recipe
 from pipelines.recipe.schema import Recipe, Stage
@@ -160,7 +161,9 @@ class Library:
             read = any(one.from_ == reference for one in recipe.stages[stage].features)
             head = ("start", "head") if recipe.stages[stage].head_start == reference else ("start",)
             other: KeyPath = ("features",) if read else head
-            key_path = next((path for path, teacher in teachers.items() if teacher == reference), other)
+            annotated = {tuple(key.split(".")): one.from_ for _, key, one in model_annotations(recipe.stages[stage])}
+            named = {**teachers, **annotated}
+            key_path = next((path for path, one in named.items() if one == reference), other)
             raise document.error(("stages", stage, *key_path), str(error)) from None
 
     def _document(self, name: str, variants: tuple[str, ...], seen: tuple[str, ...] = ()) -> Document:
@@ -259,7 +262,7 @@ class Library:
                 raise document.error(key_path, f"there is no recipe {owner!r}.{did_you_mean(owner, self.names())}")
             other = self._document(owner, ())
             self._require_stage(other, key_path, stage)
-            return self._inherit(other, stage, seen)
+            return with_owner(owner, self._inherit(other, stage, seen))
         self._require_stage(document, key_path, start)
         return self._inherit(document, start, seen)
 

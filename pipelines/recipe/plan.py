@@ -24,6 +24,7 @@ from pipelines.recipe.features import feature_role
 from pipelines.recipe.kinds import Kind
 from pipelines.recipe.lines import line_views, teacher_role
 from pipelines.recipe.load import Library
+from pipelines.recipe.model_annotations import model_annotations
 from pipelines.recipe.schema import Recipe, Stage
 from pipelines.recipe.stage_parts import files_of, modules_of
 from pipelines.recipe.starts import HEAD_START, Checkpoint, Untrained
@@ -40,7 +41,8 @@ from pipelines.task_families.labelled_tables import MAIN, tasks_in
 
 UNIDENTIFYING: Any = {
     **dict.fromkeys(("like", "seeds", "start", "head_start", "teacher", "limits"), True),
-    "lines": {"__all__": {"teacher"}},
+    "annotations": {"__all__": {"from_"}},
+    "lines": {"__all__": {"teacher": True, "annotations": {"__all__": {"from_"}}}},
     "features": {"__all__": {"from_"}},
 }
 """Keys of a stage outside its identity: paths of checkpoints, names of parents and limits do not change the result."""
@@ -58,7 +60,8 @@ class Step:
     several: bool
     """Whether the stage has more than one seed."""
     parents: Mapping[str, str]
-    """Role → fingerprint; roles are start, head_start, teacher, features, features:<n> and subject:<stage>@<seed>."""
+    """Role → fingerprint; roles are start, head_start, teacher, features, features:<n>, annotations:<n> and
+    subject:<stage>@<seed>."""
     data: Mapping[str, DataSource]
     family: TaskFamily
     """Family of the task that it answers: of the named task that it reads, if it reads just that; else of the main
@@ -202,6 +205,8 @@ class _Planner:
                 roles[teacher_role(line if stage.lines else "")] = first(view.teacher)
         for number, source in enumerate(stage.features):
             roles[feature_role(number)] = first(source.from_)
+        for role, _, annotation in model_annotations(stage):
+            roles[role] = first(annotation.from_)
         return roles
 
     def _step(self, recipe: str, name: str, stage: Stage, seed: int, several: bool, parents: dict[str, str]) -> Step:

@@ -21,6 +21,7 @@ from pipelines.recipe.features import feature_role
 from pipelines.recipe.job import Job
 from pipelines.recipe.kinds import Kind
 from pipelines.recipe.lines import teacher_role
+from pipelines.recipe.model_annotations import model_annotations
 from pipelines.recipe.plan import Step
 from pipelines.recipe.starts import HEAD_START, Checkpoint
 from pipelines.safety.redaction import redacted, redacted_errors
@@ -162,6 +163,9 @@ def _job(step: Step, threads: int, context: Context) -> Job:
         features=tuple(
             context.artifacts[step.parents[feature_role(number)]].folder for number in range(len(step.stage.features))
         ),
+        annotation_models={
+            role: context.artifacts[step.parents[role]].folder for role, _, _ in model_annotations(step.stage)
+        },
         subjects=tuple(subjects),
         tables={name: context.root / source.path for name, source in step.data.items()},
         out=out,

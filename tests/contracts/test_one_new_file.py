@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import ast
-import json
-import os
-import shutil
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pipelines.errors import RecipeError
 from pipelines.parts.architectures import Architecture
+from tests.contracts.added_parts import PREPARE, outcome_with
 from tests.pipelines.training.small_recipe import GENERAL, RECIPE
 from tests.steps import ROOT, library_of
 
@@ -54,25 +49,16 @@ class Focal(Objective, name="focal_masked_lm"):
 '''
 
 
-TRAIN = """
-import json, sys
-from pathlib import Path
-import pipelines
-from pipelines.lineage.results import METRICS
-from pipelines.lineage.provenance import DataSource
+TRAIN = (
+    PREPARE
+    + """
 from pipelines.models.opening import open_lines
-from pipelines.training.metrics_log import read_metrics
-from pipelines.training.ranks.run import run
-from tests.steps import job_of, library_of, plan_of
-folder, *tables = map(Path, sys.argv[1:])
-assert Path(pipelines.__file__).is_relative_to(folder)
-tables = {path.stem: path for path in tables}
-sources = {name: DataSource(digest=name, path=str(path)) for name, path in tables.items()}
 step = plan_of(library_of(folder, small=(folder / "small.yaml").read_text()), "small", sources, tiny=True).steps[0]
 run(job_of(step, {}, tables, folder / "out"))
 open_lines(folder / "out", "cpu")
 print(json.dumps(list(read_metrics(folder / "out" / METRICS))))
 """
+)
 WITH_FOCAL = RECIPE.replace("[masked_lm, contrastive]", "[{name: focal_masked_lm, gamma: 1.5}, contrastive]")
 
 
@@ -122,22 +108,6 @@ def trained_with(
     path → source."""
     lines: list[dict[str, float]] = outcome_with(folder, files, recipe, tables, TRAIN)
     return lines
-
-
-def outcome_with(folder: Path, files: Mapping[str, str], recipe: str, tables: dict[str, Path], script: str) -> Any:
-    """What `script` prints last, as JSON, in a copy of the project with more files below `pipelines`, path → source,
-    and `recipe` as small.yaml. Its arguments are the copy's folder and the tables."""
-    shutil.copytree(ROOT / "pipelines", folder / "pipelines", ignore=shutil.ignore_patterns("__pycache__"))
-    for file, source in files.items():
-        added = folder / "pipelines" / file
-        assert not added.exists()
-        added.write_text(source, encoding="utf-8")
-    (folder / "small.yaml").write_text(recipe, encoding="utf-8")
-    command = [sys.executable, "-c", script, str(folder), *map(str, tables.values())]
-    environment = {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
 
 
 def terms_of(folder: Path, file: str, source: str, recipe: str, term: str, tables: dict[str, Path]) -> list[float]:

@@ -24,9 +24,9 @@ MODULE = "projected_attention"
 class ProjectedAttentionStrategy(Strategy, name="projected_attention"):
     """Backbone, heads and the projected attention of each line train together.
 
-    h ↦ gelu(V_D · MH(V_E · h)) of the input h of a layer is added before the layer's last normalisation (the
-    gelu and the six heads are those of the authors' code). V_E and V_D of a line serve all layers. Raises RecipeError for an
-    encoder-decoder, and for an architecture that names no end of a sub-layer.
+    h ↦ gelu(V_D · MH(V_E · h)) of the input h of a layer is added before the layer's last normalisation (the gelu and
+    the six heads are those of the authors' code). V_E and V_D of a line serve all layers. Raises RecipeError for a
+    network that is no encoder, and for an architecture that names no end of a sub-layer.
     """
 
     paper = "arXiv:1902.02671"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from pipelines.models.opening import ModelRecord, build_network
+from pipelines.models.opening import HeadRecord, ModelRecord, build_network
 from pipelines.parts.distributions import Distribution
 from pipelines.training.checkpoints.folder import Checkpoints
 from pipelines.training.ranks import process_group
@@ -47,6 +47,10 @@ def export(network: PreTrainedModel, tokenizer: PreTrainedTokenizerFast, length:
     record = ModelRecord.read(network.config)
     if record is not None:
         out.mkdir(parents=True, exist_ok=True)
-        record.with_knowledge(lambda knowledge: knowledge.save(out)).write(network.config)
+        record.for_lines(lambda one: _saved(one, out)).write(network.config)
     network.save_pretrained(out)
     tokenizer.save_pretrained(out)
+
+
+def _saved(record: HeadRecord, folder: Path) -> dict[str, Any]:
+    return {"knowledge": None if record.knowledge is None else record.knowledge.save(folder)}

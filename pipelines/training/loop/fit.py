@@ -19,6 +19,7 @@ from pipelines.parts.heads import FeatureTokenizer
 from pipelines.parts.objectives import Companion
 from pipelines.recipe.lines import line_views
 from pipelines.task_families import Task
+from pipelines.training.assembly.annotation_models import save_annotation_models, with_annotation_models
 from pipelines.training.assembly.assemble import assemble, set_dropout
 from pipelines.training.assembly.companions import CompanionFactory, save_companions
 from pipelines.training.assembly.export import export, final_network
@@ -57,6 +58,7 @@ def fit(job: Job) -> Result:
     """
     import pytorch_lightning as lightning
 
+    job = with_annotation_models(job)
     stage = job.stage
     tokenizer = tokenizer_of(job)
     shared_tokens = shared_tokens_of(job, tokenizer)
@@ -89,6 +91,7 @@ def fit(job: Job) -> Result:
     exported = job.out / SCRATCH / "exported" if conversions else job.out
     export(network, tokenizer, stage.budget.length, exported)
     save_feature_tokenizers(features, exported)
+    save_annotation_models(stage, job.out)
     for line, made in companions.items():
         save_companions(made, exported, line)
         save_modules(modules[line], exported, line)

@@ -20,34 +20,33 @@ from tests.named_tables import named_tables
 from tests.steps import ROOT
 
 TRAINING = """
-components components.declared
-corpora corpora.engines corpora.engines.work corpora.shards corpora.shards.folders corpora.shards.tables
-corpora.shards.tally corpora.shards.writing errors lineage lineage.disk lineage.fingerprint lineage.results
-lineage.source lineage.weights models models.classifier models.features models.opening models.reading models.weights
-networks networks.channel_embeddings networks.document_attention networks.folder networks.masked_softmax
-networks.operation networks.several_heads parts parts.accelerators parts.annotations parts.architectures
-parts.attention parts.backbones parts.compressions parts.corruptions parts.distributions parts.embeddings parts.heads
-parts.knowledge parts.layouts parts.mixing parts.objectives parts.optimizers parts.segmentations parts.strategies
-parts.tokenizers recipe recipe.kinds recipe.lines recipe.starts recipe.strict task_families
-task_families.labelled_tables task_families.tokenized task_families.writing_systems training training.assembly
+components components.declared corpora corpora.engines corpora.engines.work corpora.shards corpora.shards.folders
+corpora.shards.tables corpora.shards.tally corpora.shards.writing errors lineage lineage.disk lineage.fingerprint
+lineage.results lineage.source lineage.weights models models.classifier models.features models.opening
+models.text_states models.reading models.weights networks networks.channel_embeddings networks.document_attention
+networks.folder networks.masked_softmax networks.operation networks.several_heads parts parts.accelerators
+parts.annotations parts.architectures parts.attention parts.backbones parts.compressions parts.corruptions
+parts.distributions parts.embeddings parts.heads parts.knowledge parts.layouts parts.mixing parts.objectives
+parts.optimizers parts.segmentations parts.strategies parts.tokenizers recipe recipe.kinds recipe.lines
+recipe.model_annotations recipe.starts recipe.strict task_families task_families.labelled_tables
+task_families.tokenized task_families.writing_systems training training.assembly training.assembly.annotation_models
 training.assembly.answer_cache training.assembly.assemble training.assembly.companions training.assembly.export
 training.assembly.feature_cache training.assembly.features training.assembly.fertility training.assembly.finished
 training.assembly.head_weights training.assembly.new_words training.assembly.objective_modules
 training.assembly.optimizer training.assembly.own_tokens training.assembly.parameter_groups
-training.assembly.shared_tokens training.assembly.teacher_vocabulary
-training.batches training.batches.augmented_examples training.batches.corruption_shards
-training.batches.encoded_documents training.batches.special_tokens
-training.batches.encoded_shards training.batches.examples training.batches.few_labels training.batches.micro_batches
-training.batches.packed_rows training.batches.plain_text training.batches.reading_texts training.batches.stage_batches
-training.batches.token_channels training.batches.token_shards training.batches.token_stream
-training.batches.word_cache training.checkpoints training.checkpoints.best_weights training.checkpoints.folder
-training.checkpoints.local_files training.loop training.loop.calibration training.loop.clipping
-training.loop.constraints training.loop.fit
-training.loop.inputs training.loop.module training.loop.no_op_profiler training.loop.resume training.loop.seeding
-training.loop.stopping training.loop.trained_line training.loop.validation training.metrics_log training.ranks
-training.ranks.process_group vocabulary words
-task_families.columns task_families.excerpt models.answering training.activity training.batches.digesting_file
-training.batches.stored_examples training.loop.whole_scores corpora.shards.example_table
+training.assembly.shared_tokens training.assembly.teacher_vocabulary training.batches
+training.batches.augmented_examples training.batches.corruption_shards training.batches.encoded_documents
+training.batches.special_tokens training.batches.encoded_shards training.batches.examples training.batches.few_labels
+training.batches.micro_batches training.batches.packed_rows training.batches.plain_text training.batches.reading_texts
+training.batches.stage_batches training.batches.token_channels training.batches.token_shards
+training.batches.token_stream training.batches.word_cache training.checkpoints training.checkpoints.best_weights
+training.checkpoints.folder training.checkpoints.local_files training.loop training.loop.calibration
+training.loop.clipping training.loop.constraints training.loop.fit training.loop.inputs training.loop.module
+training.loop.no_op_profiler training.loop.resume training.loop.seeding training.loop.stopping
+training.loop.trained_line training.loop.validation training.metrics_log training.ranks training.ranks.process_group
+vocabulary words task_families.columns task_families.excerpt models.answering training.activity
+training.batches.digesting_file training.batches.stored_examples training.loop.whole_scores
+corpora.shards.example_table
 """
 """The modules that compute every training stage: a change of any of them computes every model anew."""
 
