@@ -4,7 +4,7 @@ backbone.
 | word | is | provided by | needed by |
 |---|---|---|---|
 | `Field` | a tensor in a batch | layouts, segmentations, corruptions, `Head.encode` | heads, objectives, corruptions |
-| `Channel` | integers alongside each token: a field of an annotation | annotations | embeddings, corruptions |
+| `Channel` | integers or a vector alongside each token: a field | annotations | embeddings, corruptions |
 | `Signal` | a tensor that a head computes from a batch | heads | objectives |
 | `Ability` | a property of an architecture | backbones | heads, layouts, probes |
 
@@ -35,8 +35,7 @@ class Field(FieldWord):
     ATTENTION_MASK = "attention_mask"
     """int64 [B, L]: 1 for a token, 0 for padding. Absent when nothing is padded."""
     TOKEN_TYPE_IDS = "token_type_ids"
-    """int64 [B, L]: 0 in the first text of a pair, 1 in the second. Absent where the tokenizer makes no such
-    distinction."""
+    """int64 [B, L]: 0 in the first text of a pair, 1 in the second. Absent where the tokenizer has no such types."""
     POSITION_IDS = "position_ids"
     """int64 [B, L]: position of each token. Absent when positions are 0 … L − 1."""
     ORIGINAL_IDS = "original_ids"
@@ -61,8 +60,7 @@ class Field(FieldWord):
     """int64 [B, L]: number, from 1 and within its row, of the entity that a token of the text is part of, or that an
     injected token says something about; 0 for all others."""
     MEMORY = "memory"
-    """tuple of tensors: the state that the network kept of the rows that this batch continues. Absent in the first
-    batch."""
+    """tuple of tensors: the state kept of the rows that this batch continues. Absent in the first batch."""
     ITEMS = "items"
     """int64 [B]: index of each row's item among the items of the stage, plus the epoch times their number where every
     epoch changes them; only where every row is exactly one item."""
@@ -82,8 +80,7 @@ class Field(FieldWord):
     """int64 [B, L]: 1 where a generator's token replaces the original; written by the objective that samples from the
     generator."""
     PARTNER = "partner"
-    """int64 [B]: index of the row with the other half of the same passage; −1 where the two halves share no
-    document."""
+    """int64 [B]: index of the row with the other half of the same passage; −1 where the halves share no document."""
     SEGMENT_LABELS = "segment_labels"
     """int64 [B]: 0 where the second segment of a row continues the first, 1 where it does not, −100 where a row is no
     pair of segments."""
@@ -121,7 +118,7 @@ class Field(FieldWord):
 
     @classmethod
     def of_channel(cls, name: str) -> Field:
-        """The field in which a batch holds the channel `name`: int64 [B, L, …]. From then on `Field(name)` is it."""
+        """The field in which a batch holds the channel `name`: [B, L, …]. From then on `Field(name)` is it."""
         if name in FIELDS_OF_PARTS:
             raise ValueError(f"{name!r} is a field of parts, with values {FIELDS_OF_PARTS[name]}, and no channel")
         return cls._added(name)
@@ -148,17 +145,16 @@ KNOWN_CHANNELS = frozenset({Field.WORD_STARTS, Field.TEXTS})
 
 @dataclass(frozen=True)
 class Channel:
-    """Integers that stand alongside each token: the language, the box on a page, the part of speech.
+    """Integers or a vector that stand alongside each token: the language, the box on a page, how a region looks.
 
-    Declared once, by the annotation that makes it. Whatever moves, cuts or removes tokens does the same to their
-    values.
+    Declared once, by its annotation. Whatever moves, cuts or removes tokens does the same to their values.
     """
 
     name: str
-    size: int
-    """Values are 0 … `size` − 1."""
+    size: int | None
+    """Values are 0 … `size` − 1; None for vectors, whose values are finite numbers."""
     shape: tuple[int, ...] = ()
-    """Shape of the value of one token; () is a single number."""
+    """Shape of the value of one token; () is a single number. Of vectors, their width."""
     padding: int = 0
     """Value at padding tokens."""
     edges: tuple[int, int] | None = None
@@ -167,12 +163,19 @@ class Channel:
     def __post_init__(self) -> None:
         if self.name in Field.__members__.values() and self.name not in KNOWN_CHANNELS:
             raise ValueError(f"a batch already has a field {self.name!r}: give the channel another name")
+        if self.size is None and len(self.shape) != 1:
+            raise ValueError(f"the channel {self.name!r} has vectors: give their width, shape: (width,)")
         Field.of_channel(self.name)
 
     @property
     def field(self) -> Field:
-        """The field of a batch with this channel: int64 [B, L, *shape]."""
+        """The field of a batch with this channel: [B, L, *shape]."""
         return Field.of_channel(self.name)
+
+    @property
+    def kind(self) -> str:
+        """dtype of its values in a batch: int64, or float32 for vectors."""
+        return "float32" if self.size is None else "int64"
 
 
 WORD_STARTS = Channel(Field.WORD_STARTS, size=2, padding=1, edges=(1, 1))
@@ -233,8 +236,7 @@ class Signal(VocabularyWord):
     TAG_TRANSITIONS = "tag_transitions"
     """[C + 2, C + 2]: score of each transition between tags; the last two rows and columns are start and end."""
     SPAN_LOGITS = "span_logits"
-    """[B, L, 2]: logits of each token as first and as last of the answer; −inf outside the context, except for token
-    0."""
+    """[B, L, 2]: logits of each token as first and last of the answer; −inf outside the context but for token 0."""
     HIDDEN_STATES = "hidden_states"
     """tuple of layers + 1 tensors [B, L, H]: embeddings first, top layer last."""
     ATTENTION_SCORES = "attention_scores"

@@ -25,7 +25,7 @@ def token_losses(
     rows: Sequence[NDArray[np.int64]],
     positions: Sequence[NDArray[np.int64]],
     signal: Signal,
-    channels: Sequence[Mapping[str, NDArray[np.int64]]] = (),
+    channels: Sequence[Mapping[str, NDArray[Any]]] = (),
 ) -> list[NDArray[np.float64]]:
     """Cross-entropy in nats of the tokens at `positions` of each row of token ids; all rows form one batch.
 

@@ -1,4 +1,5 @@
-"""Channels as part of a backbone's input: tables whose rows are added to the vectors of the tokens.
+"""Channels as part of a backbone's input: tables whose rows are added to the vectors of the tokens, and matrices that
+project the channels' own vectors.
 
     backbone(input_ids=…, channels={"boxes": [B, L, 4]})
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 ARGUMENT = "channels"
-"""Argument of the backbone: channel → int64 [B, L, *shape]."""
+"""Argument of the backbone: channel → [B, L, *shape], int64, or float32 for vectors."""
 MODULE = "channels"
 """Name of the tables below the word embeddings."""
 SPREAD = 0.02
@@ -40,20 +41,24 @@ class ChannelEmbedding(Protocol):
     def tables(self) -> Mapping[str, int]: ...
 
     def lookups(self, values: Tensor) -> Sequence[tuple[str, Tensor]]: ...
+    @property
+    def projections(self) -> Mapping[str, int]: ...
+    def projected(self, values: Tensor) -> Sequence[tuple[str, Tensor]]: ...
 
 
 class ChannelTables(nn.ModuleDict):
-    """The tables of several embeddings, by the name of the embedding."""
+    """The tables and matrices of several embeddings, by the name of the embedding."""
 
     def __init__(self, embeddings: Sequence[ChannelEmbedding], width: int, spread: float) -> None:
         super().__init__()
         self.embeddings = tuple(embeddings)
         self._values: Mapping[str, Tensor] | None = None
         for one in embeddings:
-            tables = {name: nn.Embedding(rows, width) for name, rows in one.tables.items()}
-            for table in tables.values():
-                nn.init.normal_(table.weight, std=spread)
-            self[one.name] = nn.ModuleDict(tables)
+            parts: dict[str, nn.Module] = {name: nn.Embedding(rows, width) for name, rows in one.tables.items()}
+            parts |= {name: nn.Linear(size, width, bias=False) for name, size in one.projections.items()}
+            for part in parts.values():
+                nn.init.normal_(cast("Tensor", part.weight), std=spread)
+            self[one.name] = nn.ModuleDict(parts)
 
     def receive(self, backbone: nn.Module, arguments: Any, named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """Forward pre-hook of the backbone: take the channels out of its arguments."""
@@ -65,18 +70,31 @@ class ChannelTables(nn.ModuleDict):
 
         Raises RecipeError where a channel was not received.
         """
-        result: list[tuple[nn.Embedding, Tensor]] = []
-        for one in self.embeddings:
-            if self._values is None or one.channel not in self._values:
-                raise RecipeError(
-                    f"the network reads the channel {one.channel!r}, and these rows have none: they were not made by "
-                    "a head of the recipe with the annotations of its stage"
-                )
-            tables = cast("nn.ModuleDict", self[one.name])
-            result += [
-                (cast("nn.Embedding", tables[name]), ids) for name, ids in one.lookups(self._values[one.channel])
-            ]
-        return result
+        return [
+            (cast("nn.Embedding", self._part(one, name)), ids)
+            for one in self.embeddings
+            for name, ids in one.lookups(self._received(one))
+        ]
+
+    def _projections(self) -> list[tuple[nn.Linear, Tensor]]:
+        """(matrix, float32 [B, L, width]) of each projection to add, from the channels received last."""
+        return [
+            (cast("nn.Linear", self._part(one, name)), values)
+            for one in self.embeddings
+            for name, values in one.projected(self._received(one))
+        ]
+
+    def _part(self, embedding: ChannelEmbedding, name: str) -> nn.Module:
+        return cast("nn.ModuleDict", self[embedding.name])[name]
+
+    def _received(self, embedding: ChannelEmbedding) -> Tensor:
+        """The values of the channel that `embedding` reads. Raises RecipeError where there are none."""
+        if self._values is None or embedding.channel not in self._values:
+            raise RecipeError(
+                f"the network reads the channel {embedding.channel!r}, and these rows have none: they were not made by "
+                "a head of the recipe with the annotations of its stage"
+            )
+        return self._values[embedding.channel]
 
     def forget(self) -> None:
         """Drop the received channels: the next rows must bring their own."""
@@ -86,16 +104,19 @@ class ChannelTables(nn.ModuleDict):
         """Forward hook of the word embeddings: add the vectors of the channels to `vectors` [B, L, W]."""
         for table, ids in self.lookups():
             vectors = vectors + table(ids)
+        for matrix, values in self._projections():
+            vectors = vectors + matrix(values.to(matrix.weight.dtype))
         self.forget()
         return vectors
 
 
 def tables_of(words: nn.Module) -> ChannelTables | None:
-    """The tables whose vectors are added to those of the word embeddings `words`, where nothing else hooks into
-    `words`; None without tables, or with other hooks."""
+    """The tables whose vectors are added to those of the word embeddings `words`, where nothing else is added and
+    nothing else hooks into `words`; None without tables, with projections, or with other hooks."""
     tables = words._modules.get(MODULE)
-    alone = isinstance(tables, ChannelTables) and list(words._forward_hooks.values()) == [tables.add]
-    return cast("ChannelTables", tables) if alone else None
+    if not isinstance(tables, ChannelTables) or any(one.projections for one in tables.embeddings):
+        return None
+    return tables if list(words._forward_hooks.values()) == [tables.add] else None
 
 
 def attach(backbone: PreTrainedModel, embeddings: Sequence[ChannelEmbedding]) -> None:

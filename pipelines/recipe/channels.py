@@ -67,13 +67,26 @@ def _check_embeddings(stage: Stage) -> Problem | None:
                 f"the embedding {one.name} reads the channel {one.channel!r}, which no annotation of this stage makes; "
                 f"annotations that can: {listed(fits)}",
             )
-        if one.shape != channel.shape:
+        if (channel.size is None) is not bool(one.projections):
+            does = "projects vectors" if one.projections else "looks whole numbers up"
+            has = "vectors" if channel.size is None else "whole numbers"
             return (
                 "backbone",
-                f"the embedding {one.name} reads {_shape(one.shape)} for each token, and the channel {channel.name!r} "
-                f"has {_shape(channel.shape)}; use the annotation that was written for it",
+                f"the embedding {one.name} {does}, and the channel {channel.name!r} has {has}; use the annotation that "
+                "was written for it",
             )
-        if channel.size > one.size:
+        if one.value_shape != channel.shape:
+            advice = (
+                f"give the embedding size: {channel.shape[0]}"
+                if channel.size is None
+                else "use the annotation that was written for it"
+            )
+            return (
+                "backbone",
+                f"the embedding {one.name} reads {_shape(one.value_shape)} for each token, and the channel "
+                f"{channel.name!r} has {_shape(channel.shape)}; {advice}",
+            )
+        if channel.size is not None and channel.size > one.size:
             return (
                 "backbone",
                 f"the embedding {one.name} has {one.size} rows, and the channel {channel.name!r} values up to "

@@ -64,8 +64,8 @@ class TaskFamily(Component):
 
     columns: ClassVar[dict[str, str]]
     """Column of a labelled table → type, by pyarrow's names: string, double, int64, list<string>, list<int64>,
-    list<list<string>>, list<list<int64>>. Every table also has `text`, all words of the example, which deduplication
-    and decontamination use."""
+    list<list<string>>, list<list<int64>>, list<list<double>>. Every table also has `text`, all words of the example,
+    which deduplication and decontamination use."""
     target: ClassVar[tuple[str, ...]]
     """The columns that hold the answer."""
     metrics: ClassVar[tuple[str, ...]]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.task_families import Row
-from pipelines.task_families.columns import Columns
+from pipelines.task_families.columns import Columns, batch_kind
 from pipelines.vocabulary import Field
 
 FieldArrays: TypeAlias = dict[Field, NDArray[Any]]
@@ -56,10 +56,10 @@ class EncodedExamples(ABC):
         return fields if self.complete is None else self.complete(fields)
 
 
-def pad_rows(rows: Sequence[NDArray[np.int64]], value: int, multiple: int = MULTIPLE) -> NDArray[np.int64]:
-    """Pad `rows` [length, …] with `value` to the longest, rounded up to `multiple`: int64 [B, L, …]."""
+def pad_rows(rows: Sequence[NDArray[Any]], value: int, multiple: int = MULTIPLE) -> NDArray[Any]:
+    """Pad `rows` [length, …] with `value` to the longest, rounded up to `multiple`: [B, L, …], int64 or float32."""
     longest = -(-max(len(row) for row in rows) // multiple) * multiple
-    result = np.full((len(rows), longest, *rows[0].shape[1:]), value, dtype=np.int64)
+    result = np.full((len(rows), longest, *rows[0].shape[1:]), value, dtype=batch_kind(rows[0]))
     for index, row in enumerate(rows):
         result[index, : len(row)] = row
     return result

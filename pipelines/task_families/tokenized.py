@@ -122,16 +122,16 @@ class RowTexts:
     def channels(self) -> list[Channel]:
         return [channel for one in self.annotations for channel in one.channels]
 
-    def values(self, encodings: Sequence[Any]) -> dict[str, list[NDArray[np.int64]]]:
-        """Channel → int64 [L, *shape] of each row, special tokens included; `encodings` are of the tokenizers
+    def values(self, encodings: Sequence[Any]) -> dict[str, list[NDArray[Any]]]:
+        """Channel → [L, *shape] of each row, special tokens included; `encodings` are of the tokenizers
         library, with offsets."""
-        result: dict[str, list[NDArray[np.int64]]] = {channel.name: [] for channel in self.channels}
+        result: dict[str, list[NDArray[Any]]] = {channel.name: [] for channel in self.channels}
         for row, encoding in enumerate(encodings):
             for name, values in self._row(row, encoding).items():
                 result[name].append(values)
         return result
 
-    def _row(self, row: int, encoding: Any) -> dict[str, NDArray[np.int64]]:
+    def _row(self, row: int, encoding: Any) -> dict[str, NDArray[Any]]:
         sequences = np.asarray([-1 if one is None else one for one in encoding.sequence_ids], dtype=np.int64)
         spans = np.asarray(encoding.offsets, dtype=np.int64).reshape(-1, 2)
         result = {channel.name: _blank(channel, len(sequences)) for channel in self.channels}
@@ -149,15 +149,18 @@ class RowTexts:
         return result
 
 
-def annotated(annotations: Sequence[Annotator], text: TokenizedText) -> dict[str, NDArray[np.int64]]:
-    """Channel → int64 [T, *shape] of all `annotations`. Raises DataError naming the row for values out of range."""
-    result: dict[str, NDArray[np.int64]] = {}
+def annotated(annotations: Sequence[Annotator], text: TokenizedText) -> dict[str, NDArray[Any]]:
+    """Channel → [T, *shape] of all `annotations`. Raises DataError naming the row for values out of range."""
+    result: dict[str, NDArray[Any]] = {}
     for one in annotations:
         made = one.annotate(text)
         for channel in one.channels:
-            values = np.asarray(made[channel.name], dtype=np.int64)
+            values = np.asarray(made[channel.name], dtype=channel.kind)
             assert values.shape == (len(text), *channel.shape), f"{channel.name}: {values.shape}"
-            if values.size and (values.min() < 0 or values.max() >= channel.size):
+            if channel.size is None:
+                if not np.isfinite(values).all():
+                    raise DataError(f"{text.where}: the channel {channel.name!r} has a value that is no finite number")
+            elif values.size and (values.min() < 0 or values.max() >= channel.size):
                 wrong = int(values.min() if values.min() < 0 else values.max())
                 raise DataError(
                     f"{text.where}: the channel {channel.name!r} has the value {wrong}, outside its range 0 to "
@@ -167,7 +170,7 @@ def annotated(annotations: Sequence[Annotator], text: TokenizedText) -> dict[str
     return result
 
 
-def with_edges(values: NDArray[np.int64], is_text: NDArray[np.bool_], channel: Channel) -> NDArray[np.int64]:
+def with_edges(values: NDArray[Any], is_text: NDArray[np.bool_], channel: Channel) -> NDArray[Any]:
     """`values` [L, *shape] of a row, with those of its special tokens: of `channel.edges`, or of the nearest token of
     the text before, at the beginning of the text after."""
     tokens = np.flatnonzero(is_text)
@@ -182,5 +185,5 @@ def with_edges(values: NDArray[np.int64], is_text: NDArray[np.bool_], channel: C
     return values
 
 
-def _blank(channel: Channel, length: int) -> NDArray[np.int64]:
-    return np.full((length, *channel.shape), channel.padding, dtype=np.int64)
+def _blank(channel: Channel, length: int) -> NDArray[Any]:
+    return np.full((length, *channel.shape), channel.padding, dtype=channel.kind)

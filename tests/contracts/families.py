@@ -17,6 +17,8 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "annotations.languages": {"order": ["en", "zh"], "of": "en"},
     "languages_by_script": {"order": ["en", "zh"], "scripts": {"latin": "en", "han": "zh"}},
     "lexicon": {"channel": "polarity", "file": "polarity.tsv", "values": ["negative", "positive"]},
+    "vector_column": {"column": "vectors", "width": 4},
+    "embeddings.vectors": {"size": 4},
     "word_column": {"channel": "columns", "column": "columns", "largest": 31},
     "classification": {"ladder": ["scratch", "classify"]},
     "greater": {"system": "classify", "baseline": "scratch"},

@@ -109,3 +109,20 @@ def test_languages_are_xlm(generator: torch.Generator) -> None:
         ).last_hidden_state
     real = mask.bool()  # XLM sets the states of padding to zero
     torch.testing.assert_close(given[real], expected[real], rtol=0, atol=1e-7)  # XLM has a softmax of float32
+
+
+def test_vectors_beside_tokens_are_added_after_one_matrix(generator: torch.Generator) -> None:
+    network = bert("vectors", size=6)
+    ids, mask = padded(generator)
+    vectors = torch.randn(ROWS, LENGTH, 6, generator=generator)
+    vectors[0, :9] = 0
+    words = network.get_input_embeddings()
+    matrix = words.channels["vectors"]["projection"].weight
+    with torch.no_grad():
+        matrix.normal_(generator=generator)
+        given = network(input_ids=ids, attention_mask=mask, channels={"vectors": vectors}).last_hidden_state
+        plain = BertModel(network.config, add_pooling_layer=False).double().eval()
+        plain.load_state_dict({name: value for name, value in network.state_dict().items() if ".channels." not in name})
+        summed = words.weight[ids] + vectors.double() @ matrix.T
+        expected = plain(inputs_embeds=summed, attention_mask=mask).last_hidden_state
+    torch.testing.assert_close(given, expected, rtol=0, atol=1e-12)

@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+LARGEST = 3.4e38
+"""Largest number in a vector, which is read as float32."""
 _WHOLE = re.compile(r"([-+]?\d+)\.0+")
 _DECIMAL = re.compile(r"[-+]?\d*\.\d+(?:[eE][-+]?\d+)?")
 
@@ -75,6 +77,24 @@ def _listed(value: Any, kind: type, meaning: str, deep: bool) -> list[Any]:
     return value
 
 
+def _vectors(value: Any) -> list[list[float]]:
+    """A vector for each word or region; an empty list for one that has none."""
+    expected = "a list of vectors: lists of finite numbers, each empty or as long as the others"
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            raise ValueError(f"{expected}, as JSON") from None
+    if not isinstance(value, list) or any(not isinstance(one, list) for one in value):
+        raise ValueError(expected)
+    numbers = [item for one in value for item in one]
+    if any(isinstance(item, bool) or not isinstance(item, int | float) for item in numbers):
+        raise ValueError(expected)
+    if len({len(one) for one in value if one}) > 1 or not all(abs(item) <= LARGEST for item in numbers):
+        raise ValueError(expected)
+    return [[float(item) for item in one] for one in value]
+
+
 READ: dict[str, Callable[[Any], Any]] = {
     "string": text,
     "double": number,
@@ -83,6 +103,7 @@ READ: dict[str, Callable[[Any], Any]] = {
     "list<int64>": lambda value: _listed(value, int, "whole numbers", False),
     "list<list<string>>": lambda value: _listed(value, str, "texts", True),
     "list<list<int64>>": lambda value: _listed(value, int, "whole numbers", True),
+    "list<list<double>>": _vectors,
 }
 """Type of a field → function that reads it."""
 

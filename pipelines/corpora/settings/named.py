@@ -31,6 +31,7 @@ ColumnType = Literal[
     "list<int64>",
     "list<list<string>>",
     "list<list<int64>>",
+    "list<list<double>>",
 ]
 """Type of a declared column, as a task family writes its own."""
 RESERVED = frozenset(

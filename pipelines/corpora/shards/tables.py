@@ -39,6 +39,7 @@ TYPES = {
     "list<int64>": pa.list_(pa.int64()),
     "list<list<string>>": pa.list_(pa.list_(pa.string())),
     "list<list<int64>>": pa.list_(pa.list_(pa.int64())),
+    "list<list<double>>": pa.list_(pa.list_(pa.float64())),
 }
 
 

@@ -42,11 +42,11 @@ class HeldOutText:
     """Token ids, without special tokens."""
     bytes: int
     """Bytes of its UTF-8 encoding."""
-    channels: Sequence[Mapping[Channel, NDArray[np.int64]]] = ()
-    """Channel → int64 [T, *shape] of each row's tokens; nothing where the model has no annotations."""
+    channels: Sequence[Mapping[Channel, NDArray[Any]]] = ()
+    """Channel → [T, *shape] of each row's tokens; nothing where the model has no annotations."""
 
-    def framed_channels(self, before: int, after: int) -> list[dict[str, NDArray[np.int64]]]:
-        """Channel's name → int64 [before + T + after, *shape] of each row between special tokens."""
+    def framed_channels(self, before: int, after: int) -> list[dict[str, NDArray[Any]]]:
+        """Channel's name → [before + T + after, *shape] of each row between special tokens."""
         return [
             {channel.name: _framed(values, channel, before, after) for channel, values in of_row.items()}
             for of_row in self.channels
@@ -149,8 +149,8 @@ def held_out_text(text: str, opened: OpenedModel, capacity: int, example: Row, w
     return HeldOutText(rows, len(text.encode()), cut)
 
 
-def _framed(values: NDArray[np.int64], channel: Channel, before: int, after: int) -> NDArray[np.int64]:
-    row = np.full((before + len(values) + after, *channel.shape), channel.padding, dtype=np.int64)
+def _framed(values: NDArray[Any], channel: Channel, before: int, after: int) -> NDArray[Any]:
+    row = np.full((before + len(values) + after, *channel.shape), channel.padding, dtype=channel.kind)
     row[before : before + len(values)] = values
     positions = np.arange(len(row))
     return with_edges(row, (positions >= before) & (positions < before + len(values)), channel)

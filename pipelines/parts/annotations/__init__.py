@@ -58,7 +58,8 @@ class Annotation(Component):
 
     @abstractmethod
     def annotate(self, text: TokenizedText) -> Mapping[str, NDArray[Any]]:
-        """Channel → int64 [T, *shape]: the values of the T tokens of `text`, which has no special tokens.
+        """Channel → [T, *shape]: the values of the T tokens of `text`, which has no special tokens; of a channel of
+        vectors float32, of others int64.
 
         A pure function of the text and this annotation's options and files. Raises DataError naming `text.where` for a
         row that cannot be annotated.

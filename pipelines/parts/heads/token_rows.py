@@ -31,7 +31,7 @@ class TokenRows:
     """Token types of each row; None if the tokenizer does not use them."""
     padding: int
     """Id of the padding token."""
-    channels: Mapping[Channel, Sequence[NDArray[np.int64]]] = field(default_factory=dict)
+    channels: Mapping[Channel, Sequence[NDArray[Any]]] = field(default_factory=dict)
     """Values [length, *shape] of each channel alongside the tokens of each row."""
 
     @classmethod

@@ -24,6 +24,7 @@ KINDS: dict[str, tuple[str, tuple[type, ...], type | None]] = {
     "list<int64>": ("a list of whole numbers", (list,), int),
     "list<list<string>>": ("a list of lists of texts", (list,), list),
     "list<list<int64>>": ("a list of lists of whole numbers", (list,), list),
+    "list<list<double>>": ("a list of lists of numbers", (list,), list),
 }
 """Column type → its description, the matching Python types of parsed JSON, and the type of list elements."""
 

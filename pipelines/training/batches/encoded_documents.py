@@ -81,8 +81,8 @@ class DocumentChannels:
     def optional_columns(self) -> list[str]:
         return sorted({name for one in self.annotations for name in one.optional_columns})
 
-    def of(self, text: TokenizedText, number: int) -> Mapping[str, NDArray[np.int64]]:
-        """Channel → int64 [T, *shape] of the text `number` of a document. Raises DataError naming the row."""
+    def of(self, text: TokenizedText, number: int) -> Mapping[str, NDArray[Any]]:
+        """Channel → [T, *shape] of the text `number` of a document. Raises DataError naming the row."""
         values = annotated(self.annotations, text)
         values[Field.TEXTS] = np.full(len(text), number)
         if self.segmentation is not None:
@@ -93,14 +93,14 @@ class DocumentChannels:
 
 def encode_documents(
     fast: Fast, kind: Any, documents: Sequence[tuple[int, Row]], path: str, texts: DocumentTexts, made: DocumentChannels
-) -> tuple[bytes, NDArray[np.int64], list[NDArray[np.int64]]]:
+) -> tuple[bytes, NDArray[np.int64], list[NDArray[Any]]]:
     """The concatenated ids of `documents` as bytes of dtype `kind`, the number of tokens of each, and the values
     [N, *shape] of each of `made.channels`.
 
     `documents` are rows of the file `path` with their numbers. Raises DataError naming a row that cannot be annotated.
     """
     channels = made.channels
-    values: dict[str, list[NDArray[np.int64]]] = {channel.name: [] for channel in channels}
+    values: dict[str, list[NDArray[Any]]] = {channel.name: [] for channel in channels}
     ids: list[int] = []
     sizes = []
     read = [texts.of(document, f"{path}, row {number}") for number, document in documents]
@@ -134,9 +134,9 @@ def begins_word(spans: NDArray[np.int64], starts: Sequence[int]) -> NDArray[np.i
     return begins
 
 
-def with_specials(values: NDArray[np.int64], channel: Channel, before: int, after: int) -> NDArray[np.int64]:
+def with_specials(values: NDArray[Any], channel: Channel, before: int, after: int) -> NDArray[Any]:
     """`values` [T, *shape] of a text, and those of the special tokens before and after it."""
-    padding = np.full((before + len(values) + after, *channel.shape), channel.padding)
+    padding = np.full((before + len(values) + after, *channel.shape), channel.padding, dtype=channel.kind)
     padding[before : before + len(values)] = values
     at = np.arange(len(padding))
     return with_edges(padding, (at >= before) & (at < before + len(values)), channel)

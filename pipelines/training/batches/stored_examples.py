@@ -95,12 +95,12 @@ def _write(
 
 
 class _ColumnWriter:
-    """Writes the files of a column: arrays of different lengths as the smallest integers that hold all of them."""
+    """Writes the files of a column: integers of arrays of different lengths as the smallest that hold all of them."""
 
     def __init__(self, name: str, column: Any, path: Path, files: ExitStack) -> None:
         self.name, self.ragged = name, not isinstance(column, np.ndarray)
         one = np.asarray(column[0])
-        self.kind = INTEGERS if self.ragged else one.dtype
+        self.kind = INTEGERS if self.ragged and one.dtype.kind != "f" else one.dtype
         self.shape = one.shape[1:] if self.ragged else one.shape
         names = (f"{path.name}.values", f"{path.name}.lengths")[: 1 + self.ragged]
         self.files = [files.enter_context(DigestingFile(path.with_name(one))) for one in names]
@@ -111,13 +111,13 @@ class _ColumnWriter:
         self.files[0].write(values.astype(self.kind))
         if self.ragged:
             self.files[1].write(lengths_of(column))
-            if values.size:
+            if values.size and self.kind == INTEGERS:
                 self._least, self._most = min(self._least, int(values.min())), max(self._most, int(values.max()))
 
     def shrink(self) -> None:
         """Write the values again, once all of them are known; the files must have been closed."""
         kind = np.result_type(np.min_scalar_type(self._least), np.min_scalar_type(self._most))
-        if not self.ragged or kind.itemsize >= self.kind.itemsize:
+        if not self.ragged or self.kind != INTEGERS or kind.itemsize >= self.kind.itemsize:
             return
         path = self.files[0].path
         wide = path.rename(path.with_suffix(".wide"))

@@ -2,6 +2,7 @@
 
 channel.boxes.bin         uint16 [N, 4]: a value for each token, in the smallest unsigned type that holds the channel's
 channel.word_starts.bin   uint8 [⌈N / 8⌉]: of a channel with two values, one bit per token, lowest first
+channel.regions.bin       float32 [N, 512]: a vector for each token
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ def file_of(channel: Channel) -> str:
 
 
 def kind_of(channel: Channel) -> str:
-    """dtype in which a unit of work writes the values: the smallest unsigned integer that holds them."""
-    return str(np.min_scalar_type(channel.size - 1))
+    """dtype in which a unit of work writes the values: the smallest unsigned integer that holds them, or float32 for
+    vectors."""
+    return channel.kind if channel.size is None else str(np.min_scalar_type(channel.size - 1))
 
 
 def is_bits(channel: Channel) -> bool:
@@ -39,7 +41,7 @@ class ChannelValues:
     """The values of one channel along a stream."""
 
     channel: Channel
-    stored: NDArray[np.unsignedinteger]
+    stored: NDArray[Any]
     """[N, *shape], or uint8 [⌈N / 8⌉] for a channel of bits."""
 
     @classmethod
@@ -58,29 +60,27 @@ class ChannelValues:
         stored = np.asarray(np.memmap(folder / file_of(channel), dtype=kind, mode="r"))
         return cls(channel, stored if is_bits(channel) else stored.reshape(-1, *channel.shape))
 
-    def at(self, positions: NDArray[np.int64]) -> NDArray[np.unsignedinteger]:
+    def at(self, positions: NDArray[np.int64]) -> NDArray[Any]:
         """[…, *shape]: the values of the tokens at `positions` […]."""
         if not is_bits(self.channel):
             return self.stored[positions]
         bits: NDArray[np.uint8] = self.stored[positions >> 3] >> (positions & 7).astype(np.uint8)
         return bits & np.uint8(1)
 
-    def framed(self, values: NDArray[Any], before: int, after: int) -> NDArray[np.int64]:
-        """int64 [R, before + W + after, *shape]: rows of `values` [R, W, *shape] with those of their special tokens."""
+    def framed(self, values: NDArray[Any], before: int, after: int) -> NDArray[Any]:
+        """[R, before + W + after, *shape]: rows of `values` [R, W, *shape] with those of their special tokens."""
         end = before + values.shape[1]
-        rows = np.empty((len(values), end + after, *self.channel.shape), dtype=np.int64)
+        rows = np.empty((len(values), end + after, *self.channel.shape), dtype=self.channel.kind)
         rows[:, before:end] = values
         edges = self.channel.edges
         rows[:, :before] = values[:, :1] if edges is None else edges[0]
         rows[:, end:] = values[:, -1:] if edges is None else edges[1]
         return rows
 
-    def packed(
-        self, size: int, source: NDArray[np.int64], target: NDArray[np.int64], frames: Frames
-    ) -> NDArray[np.int64]:
-        """int64 [size, *shape]: flattened rows with the values of the tokens `source` of the stream at `target`,
+    def packed(self, size: int, source: NDArray[np.int64], target: NDArray[np.int64], frames: Frames) -> NDArray[Any]:
+        """[size, *shape]: flattened rows with the values of the tokens `source` of the stream at `target`,
         those of the special tokens of `frames`, and padding elsewhere."""
-        rows = np.full((size, *self.channel.shape), self.channel.padding, dtype=np.int64)
+        rows = np.full((size, *self.channel.shape), self.channel.padding, dtype=self.channel.kind)
         rows[target] = self.at(source)
         edges = self.channel.edges
         for specials, nearest, number in ((frames.before, frames.first, 0), (frames.after, frames.last, 1)):

@@ -58,6 +58,36 @@ CASES = {
         ),
         (":10: ", "the embedding boxes reads 4 numbers for each token, and the channel 'boxes' has one number"),
     ),
+    "vectors for an embedding that looks numbers up": Refused(
+        written(
+            "    annotations: {name: vector_column, channel: languages, column: seen, width: 8}",
+            backbone="{name: transformer, embeddings: [languages]}",
+        ),
+        (":10: ", "languages looks whole numbers up, and the channel 'languages' has vectors; use the annotation that"),
+    ),
+    "numbers for an embedding of vectors": Refused(
+        written(
+            "    annotations: {name: word_column, channel: vectors, column: rows, largest: 9}",
+            backbone="{name: transformer, embeddings: {name: vectors, size: 8}}",
+        ),
+        (":10: ", "vectors projects vectors, and the channel 'vectors' has whole numbers; use the annotation that was"),
+    ),
+    "vectors of another width": Refused(
+        written(
+            "    annotations: {name: vector_column, column: seen, width: 16}",
+            backbone="{name: transformer, embeddings: {name: vectors, size: 8}}",
+        ),
+        (
+            ":10: ",
+            "vectors reads 8 numbers for each token, and the channel 'vectors' has 16 numbers; give the",
+            "size: 16",
+        ),
+    ),
+    "vectors that a task has not": Refused(
+        labelled("    annotations: {name: vector_column, column: seen, width: 16}"),
+        (":24: ", "vector_column reads the columns seen, tokens, and an example of text_classification has no seen"),
+        "text_classification",
+    ),
     "an embedding for two inputs": Refused(
         written(backbone="{name: transformer, architecture: t5, embeddings: [boxes]}"),
         (":10: ", "an encoder-decoder (transformer t5) has two inputs, so boxes cannot be added", "transformer bert"),

@@ -235,7 +235,10 @@ class Numbered:
 
     def __init__(self, number: int) -> None:
         self.name = self.channel = f"c{number}"
-        self.tables = {"rows": 4}
+        self.tables, self.projections = {"rows": 4}, dict[str, int]()
 
     def lookups(self, values: Tensor) -> list[tuple[str, Tensor]]:
         return [("rows", values)]
+
+    def projected(self, values: Tensor) -> list[tuple[str, Tensor]]:
+        return []
