@@ -27,7 +27,7 @@ class ProjectedAttention(ModulesOfLine):
     attends to what it attends to in the layer itself.
 
     Args:
-        config: of the backbone.
+        config: the backbone's own, which says how it attends at any time.
         size: width of the attention; a multiple of `heads`.
         layers: (layer, the dropout module that ends its last sub-layer) of each layer.
     """

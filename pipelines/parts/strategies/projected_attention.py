@@ -57,7 +57,9 @@ class ProjectedAttentionStrategy(Strategy, name="projected_attention"):
                 f"are known, and the backbone is {network.config.model_type}; supported: {known}"
             )
         layers = _layers(network.base_model, architecture)
-        ProjectedAttention(network.config, self.size, self.heads, layers).add_to(network, MODULE)
+        # the configuration that changes with the backbone's attention; that of a line may be a copy
+        config = network.base_model.config
+        ProjectedAttention(config, self.size, self.heads, layers).add_to(network, MODULE)
 
 
 def _supports(architecture: Architecture) -> bool:

@@ -32,6 +32,7 @@ from pipelines.corpora.shards.writing import replaced_atomically
 from pipelines.errors import DataError
 from pipelines.lineage.fingerprint import digest_file, fingerprint, library_versions
 from pipelines.lineage.source import source_hash
+from pipelines.parts.annotations import Annotation, ModelAnnotation
 from pipelines.training.batches.digesting_file import DigestingFile
 from pipelines.training.batches.encoded_documents import DocumentChannels
 from pipelines.training.batches.encoded_shards import LENGTHS as UNIT_LENGTHS
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from transformers import PreTrainedTokenizerFast
 
-    from pipelines.parts.annotations import Annotation
     from pipelines.parts.segmentations import Segmentation
 
 ONE_PROCESS_BELOW = 16 * 2**20
@@ -82,6 +82,7 @@ def token_stream(
     texts = document_texts(tokenizer, columns)
     made = DocumentChannels(segmentation, tuple(annotations), len(texts.columns))
     makers = [*([segmentation] if segmentation is not None else []), *annotations]
+    read = {type(one.model) for one in annotations if isinstance(one, ModelAnnotation)}
     identity = {
         "tables": [_table_digests(table) for table in tables],
         "tokenizer": sha256(fast.to_str().encode()).hexdigest(),
@@ -90,7 +91,9 @@ def token_stream(
         "annotations": [one.model_dump(mode="json") for one in annotations],
         "files": [digest_file(path) for one in annotations for path in one.reads_files],
         "most": most,
-        "code": source_hash([__name__, *sorted({type(one).__module__ for one in makers})]),
+        "code": source_hash(
+            [__name__, *sorted({*(type(one).__module__ for one in makers), *(one.__module__ for one in read)})]
+        ),
         "libraries": {name: library_versions()[name] for name in ("tokenizers", "numpy")},
     }
     key = fingerprint(identity)[:32]

@@ -12,6 +12,7 @@ from torch.nn import functional
 from transformers import AutoConfig
 
 from pipelines.errors import RecipeError
+from pipelines.networks.document_attention import attend_within_documents, documents_of
 from pipelines.networks.line_modules import BackboneOfLine
 from pipelines.networks.several_heads import SeveralHeads
 from pipelines.parts.heads.sequence_classification import SequenceClassificationHead
@@ -97,6 +98,22 @@ def test_a_line_computes_with_its_own_and_the_other_as_if_it_had_none() -> None:
         alone.load_state_dict({**backbone_of(network), **one.state_dict()}, strict=False)
         assert torch.equal(one(IDS, PADDED).logits, alone(IDS, PADDED).logits), "gelu(0) = 0: as if it had none"
     assert isinstance(one.base_model, BackboneOfLine) and one.base_model.backbone is two.base_model.backbone
+
+
+def test_in_a_row_of_several_documents_each_is_read_as_if_it_were_alone() -> None:
+    network = several().double()
+    attend_within_documents(network)
+    starts = torch.zeros_like(IDS)
+    starts[:, [0, 4]] = 1
+    with torch.no_grad():
+        for name in network.head_names:
+            backbone = network.head(name).base_model
+            together = backbone(IDS, documents=documents_of(starts)).last_hidden_state
+            # positions of a second document go on where they are
+            positions = torch.arange(4, IDS.shape[1])[None]
+            alone = backbone(IDS[:, 4:], position_ids=positions).last_hidden_state
+            torch.testing.assert_close(together[:, 4:], alone)
+            torch.testing.assert_close(together[:, :4], backbone(IDS[:, :4]).last_hidden_state)
 
 
 def test_a_step_of_one_line_gives_no_gradient_to_the_modules_of_another() -> None:
