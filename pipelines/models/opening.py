@@ -88,8 +88,8 @@ class LineRecord(HeadRecord):
 
 
 def _located(record: HeadRecord, folder: Path) -> dict[str, Any]:
-    knowledge = None if record.knowledge is None else record.knowledge.within(folder)
-    return {"knowledge": knowledge, "annotations": tuple(located(one, folder) for one in record.annotations)}
+    annotations = tuple(located(one, folder, open_lines) for one in record.annotations)
+    return {"knowledge": record.knowledge and record.knowledge.within(folder), "annotations": annotations}
 
 
 class ModelRecord(HeadRecord):

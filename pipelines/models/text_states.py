@@ -6,7 +6,7 @@ annotations/3f1c…/     in a saved model: each model that its annotations read
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -33,13 +33,19 @@ LONGEST = 4096
 
 @dataclass(frozen=True)
 class TextStates:
-    """The model in `folder`, which is opened when a text is read: a value that other processes can be given."""
+    """The model in `folder`, which `open_folder` opens when a text is read: a value that other processes can be
+    given."""
 
     folder: Path
+    open_folder: Callable[[Path, str], OpenedModel]
 
     @property
     def network(self) -> PreTrainedModel:
-        return _opened(self.folder).network
+        return self._opened.network
+
+    @property
+    def _opened(self) -> OpenedModel:
+        return _opened(self.folder, self.open_folder)
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -47,7 +53,7 @@ class TextStates:
 
     def states(self, text: TokenizedText) -> NDArray[np.float32]:
         written, spans = _characters(text)
-        states, offsets = _read(_opened(self.folder), written)
+        states, offsets = _read(self._opened, written)
         first = np.searchsorted(offsets[:, 1], spans[:, 0], side="right")
         end = np.maximum(np.searchsorted(offsets[:, 0], spans[:, 1], side="left"), first)
         sums = np.concatenate([np.zeros((1, states.shape[1])), np.cumsum(states, axis=0, dtype=np.float64)])
@@ -56,17 +62,16 @@ class TextStates:
 
     def save(self, folder: Path) -> None:
         """Write the model into `folder`."""
-        opened = _opened(self.folder)
-        opened.network.save_pretrained(folder)
-        opened.tokenizer.save_pretrained(folder)
+        self.network.save_pretrained(folder)
+        self._opened.tokenizer.save_pretrained(folder)
 
 
-def located(annotation: Annotation, folder: Path) -> Annotation:
+def located(annotation: Annotation, folder: Path, open_folder: Callable[[Path, str], OpenedModel]) -> Annotation:
     """An annotation of the model in `folder`, with the model that it reads."""
     if not isinstance(annotation, ModelAnnotation):
         return annotation
     # of a pattern that leads nowhere else
-    return annotation.reading(TextStates(folder / FOLDER / annotation.folder), annotation.folder)
+    return annotation.reading(TextStates(folder / FOLDER / annotation.folder, open_folder), annotation.folder)
 
 
 def copy_models(annotations: Iterable[Annotation], source: Path, out: Path) -> None:
@@ -77,10 +82,8 @@ def copy_models(annotations: Iterable[Annotation], source: Path, out: Path) -> N
 
 
 @lru_cache(maxsize=4)
-def _opened(folder: Path) -> OpenedModel:
-    from pipelines.models.opening import open_lines
-
-    return open_lines(folder, "cpu")
+def _opened(folder: Path, open_folder: Callable[[Path, str], OpenedModel]) -> OpenedModel:
+    return open_folder(folder, "cpu")
 
 
 def _characters(text: TokenizedText) -> tuple[str, NDArray[np.int64]]:

@@ -38,7 +38,7 @@ class ProjectedAttention(ModulesOfLine):
         super().__init__()
         self._config = config
         self._inputs: tuple[Tensor, Tensor | None, dict[str, Any]] | None = None
-        narrow = BertConfig(
+        inner = BertConfig(
             hidden_size=size,
             num_attention_heads=heads,
             attention_probs_dropout_prob=getattr(config, "attention_probs_dropout_prob", 0.0),
@@ -46,7 +46,7 @@ class ProjectedAttention(ModulesOfLine):
         self.down, self.up = nn.Linear(config.hidden_size, size), nn.Linear(size, config.hidden_size)
         attention = []
         for number, (layer, end) in enumerate(layers):
-            attention.append(BertSelfAttention(narrow))
+            attention.append(BertSelfAttention(inner))
             layer.register_forward_pre_hook(self._receive, with_kwargs=True)
             end.register_forward_hook(partial(self._add, number))
         self.attention = nn.ModuleList(attention)

@@ -30,11 +30,11 @@ def check_compression(stage: Stage, resolve: Callable[[str], Stage]) -> Problem 
                 f"{compression.name} would renumber or remove what {coarser.name} has changed; the order is layers, "
                 f"widths, attention heads, single weights, bits: apply {compression.name} first",
             )
-        if compression.level is Level.LAYERS and (beside := _modules_of_lines(stage, resolve)):
+        if compression.level is Level.LAYERS and (extending := _modules_of_lines(stage, resolve)):
             return (
                 "compression",
-                f"{compression.name} removes layers, beside which strategy {beside} has modules of each line; compress "
-                "first, and add them in a stage that starts from the smaller network",
+                f"{compression.name} removes layers, beside which strategy {extending} has modules of each line; "
+                "compress first, and add them in a stage that starts from the smaller network",
             )
         if compression.level is Level.BITS and not compression.replaces_weights and stage.trains:
             return (

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from pipelines.parts.annotations import Annotation, ModelAnnotation
-from pipelines.recipe.schema import Stage
+
+if TYPE_CHECKING:
+    from pipelines.recipe.schema import Stage
 
 
 def model_annotations(stage: Stage) -> Iterator[tuple[str, str, ModelAnnotation]]:

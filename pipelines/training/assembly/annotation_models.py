@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.lineage.fingerprint import digest_file
+from pipelines.models.opening import open_lines
 from pipelines.models.text_states import FOLDER, TextStates
 from pipelines.recipe.model_annotations import model_annotations, with_models
 
@@ -22,7 +23,7 @@ def with_annotation_models(job: Job) -> Job:
     """`job`, whose stage's annotations read the models that are among its parents."""
 
     def reading(role: str, annotation: ModelAnnotation) -> ModelAnnotation:
-        model = TextStates(job.annotation_models[role])
+        model = TextStates(job.annotation_models[role], open_lines)
         return annotation.reading(model, digest_file(model.files[0])[:NAME])
 
     return job.model_copy(update={"stage": with_models(job.stage, reading)}) if job.annotation_models else job

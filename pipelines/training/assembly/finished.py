@@ -19,10 +19,10 @@ def refuse_finished(stage: Stage, record: ModelRecord, start: Path | None) -> No
 
     A recipe is refused for it when it is loaded; a folder from elsewhere, here.
     """
-    beside = next((one.name for one in record.extensions if one.extends_lines), None)
-    if beside is not None and any(one.level is Level.LAYERS for one in stage.compression):
+    extending = next((one.name for one in record.extensions if one.extends_lines), None)
+    if extending is not None and any(one.level is Level.LAYERS for one in stage.compression):
         raise RecipeError(
-            f"{start}: strategy {beside} has modules of each line beside its layers; compress the model before it"
+            f"{start}: strategy {extending} has modules of each line beside its layers; compress the model before it"
         )
     for change in record.changes:
         name, level = change.compression.name, change.compression.level

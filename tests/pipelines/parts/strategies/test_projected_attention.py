@@ -58,11 +58,11 @@ def test_what_is_added_to_a_layer_is_the_equation_of_the_paper() -> None:
     def linear(x: Tensor, name: str) -> Tensor:
         return x @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]
 
-    narrow = linear(states, "down")
+    inner = linear(states, "down")
     heads = []
     for part in range(HEADS):
         chosen = slice(part * SIZE // HEADS, (part + 1) * SIZE // HEADS)
-        query, key, value = (linear(narrow, f"attention.0.{name}")[..., chosen] for name in ("query", "key", "value"))
+        query, key, value = (linear(inner, f"attention.0.{name}")[..., chosen] for name in ("query", "key", "value"))
         scores = query @ key.transpose(1, 2) / math.sqrt(SIZE // HEADS)
         heads.append(scores.masked_fill(PADDED[:, None] == 0, -math.inf).softmax(-1) @ value)
     beside = functional.gelu(linear(torch.cat(heads, -1), "up"))
@@ -118,7 +118,8 @@ def test_in_a_row_of_several_documents_each_is_read_as_if_it_were_alone() -> Non
 
 def test_a_step_of_one_line_gives_no_gradient_to_the_modules_of_another() -> None:
     network = several().train()
-    nn.functional.cross_entropy(network.head("one")(IDS, MASK).logits, LABELS).backward()  # type: ignore[no-untyped-call]
+    loss: Tensor = nn.functional.cross_entropy(network.head("one")(IDS, MASK).logits, LABELS)
+    loss.backward()  # type: ignore[no-untyped-call]
     moved = {name for name, value in network.named_parameters() if value.grad is not None and MODULE in name}
     assert moved == {name for name, _ in network.named_parameters() if name.startswith(f"heads.one_head.{MODULE}")}
 
