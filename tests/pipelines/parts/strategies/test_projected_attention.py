@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from copy import deepcopy
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,12 +13,17 @@ from torch.nn import functional
 from transformers import AutoConfig
 
 from pipelines.errors import RecipeError
+from pipelines.models.opening import ModelRecord
 from pipelines.networks.document_attention import attend_within_documents, documents_of
 from pipelines.networks.line_modules import BackboneOfLine
 from pipelines.networks.several_heads import SeveralHeads
+from pipelines.parts.compressions.select_layers import SelectLayers
 from pipelines.parts.heads.sequence_classification import SequenceClassificationHead
 from pipelines.parts.strategies.projected_attention import MODULE, ProjectedAttentionStrategy
+from pipelines.recipe.kinds import Kind
+from pipelines.recipe.schema import Stage
 from pipelines.task_families import Task, TaskFamily
+from pipelines.training.assembly.finished import refuse_finished
 from tests.pipelines.parts.strategies.harness import IDS, LABELS, MASK, TINY, classifier
 
 SIZE, HEADS = 6, 2
@@ -144,3 +150,11 @@ def test_what_it_cannot_stand_beside_is_refused() -> None:
         ProjectedAttentionStrategy(size=8, heads=2).add_modules(network)
     with pytest.raises(ValueError, match="size: 204 is no multiple of its 5 heads; 200 would be"):
         ProjectedAttentionStrategy(heads=5)
+
+
+def test_no_layer_is_removed_from_a_folder_whose_lines_have_modules() -> None:
+    record = ModelRecord(head=SequenceClassificationHead(), labels=("a", "b"), extensions=(PROJECTED,))
+    stage = Stage(kind=Kind.COMPRESS, compression=(SelectLayers(),))
+    with pytest.raises(RecipeError, match="models/ours: strategy projected_attention has modules of each line beside"):
+        refuse_finished(stage, record, Path("models/ours"))
+    refuse_finished(stage.model_copy(update={"compression": ()}), record, Path("models/ours"))
