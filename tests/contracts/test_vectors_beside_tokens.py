@@ -67,6 +67,7 @@ class SoundMask(Corruption, name="sound_mask"):
 
     paper = "arXiv:1910.11559"
     needs = frozenset({Field.MASKED_POSITIONS, SOUNDS})
+    provides = frozenset()
 
     def apply(self, batch, tokens, random):
         sounds = batch[SOUNDS].copy()
