@@ -135,8 +135,8 @@ def recipe_of_claim(recipe: Recipe, name: str, seeds: int | None = None, stages:
     every = dict(recipe.stages)
     others = dict(recipe.others)
     for stage in compared:
-        stages = every if stage in every else others
-        stages[stage] = stages[stage].model_copy(update={"seeds": seed_numbers})
+        owner = every if stage in every else others
+        owner[stage] = owner[stage].model_copy(update={"seeds": seed_numbers})
     pending = [stage for stage in compared if stage in every]
     if source.judging is not None:
         every[COMPARISON] = source.judging

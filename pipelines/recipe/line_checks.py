@@ -72,7 +72,9 @@ def _check_heads(stage: Stage) -> Problem | None:
         return None
     if serve_together(heads):
         extending = next((one.name for one in stage.strategy if one.extends_lines), None)
-        return extending and (
+        if extending is None:
+            return None
+        return (
             "strategy",
             f"{extending} adds modules to the network of each line, and one network serves these lines: their heads "
             f"({heads[0].name}) are equal and answer no task; give the lines heads of their own, or leave {extending} "

@@ -4,7 +4,7 @@ shares with the others (Stickland & Murray 2019, BERT and PALs)."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pydantic import Field, model_validator
 
@@ -58,7 +58,7 @@ class ProjectedAttentionStrategy(Strategy, name="projected_attention"):
             )
         layers = _layers(network.base_model, architecture)
         # the configuration that changes with the backbone's attention; that of a line may be a copy
-        config = network.base_model.config
+        config = cast("PreTrainedModel", network.base_model).config
         ProjectedAttention(config, self.size, self.heads, layers).add_to(network, MODULE)
 
 
