@@ -55,6 +55,7 @@ ELSEWHERE: dict[Part, str] = {
         ("optimizers", name): "tests/pipelines/training/optimizer_jobs.py"
         for name in ("adafactor", "lamb", "sgd", "sparse_adam")
     },
+    ("strategies", "projected_attention"): "tests/pipelines/parts/strategies/test_loop.py",
     ("tokenizers", "characters"): "tests/pipelines/parts/tokenizers/test_kinds.py",
     ("probes", "attention_relations"): "tests/pipelines/judging/probes/test_probe_stage.py",
     ("probes", "edge"): "tests/pipelines/judging/probes/test_probe_stage.py",

@@ -15,11 +15,12 @@ TOGETHER = {
     "last_layer": "discriminative l2_to_start recadam",
     "adapter": "discriminative",
     "frozen": "",
-    "discriminative": "adapter chain_thaw full gradual_unfreezing l2_to_start last_layer recadam",
-    "chain_thaw": "discriminative full l2_to_start recadam",
-    "gradual_unfreezing": "discriminative full l2_to_start recadam",
-    "l2_to_start": "chain_thaw discriminative full gradual_unfreezing last_layer",
-    "recadam": "chain_thaw discriminative full gradual_unfreezing last_layer",
+    "discriminative": "adapter chain_thaw full gradual_unfreezing l2_to_start last_layer projected_attention recadam",
+    "chain_thaw": "discriminative full l2_to_start projected_attention recadam",
+    "gradual_unfreezing": "discriminative full l2_to_start projected_attention recadam",
+    "l2_to_start": "chain_thaw discriminative full gradual_unfreezing last_layer projected_attention",
+    "projected_attention": "chain_thaw discriminative gradual_unfreezing l2_to_start recadam",
+    "recadam": "chain_thaw discriminative full gradual_unfreezing last_layer projected_attention",
 }
 """Strategy → those that may stand beside it."""
 

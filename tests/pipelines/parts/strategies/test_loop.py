@@ -28,6 +28,7 @@ STRATEGIES = {
     "mixed": "{name: frozen, features: scalar_mix}",
     "last_layer": "last_layer",
     "adapter": "[{name: adapter, size: 4}, discriminative]",
+    "projected": "{name: projected_attention, size: 4, heads: 2}",
     "gradual": "[full, discriminative, {name: gradual_unfreezing, every: 0.0005}]",
     "chain": "[chain_thaw, l2_to_start]",
     "recalled": "[recadam, {name: gradual_unfreezing, every: 0.0005}]",
@@ -78,6 +79,7 @@ MOVES: dict[str, set[str]] = {
     "mixed": {"head", "scalar_mix"},
     "last_layer": {"layer.1", "head"},
     "adapter": {"adapter", "LayerNorm", "head"},
+    "projected": {"embeddings", "layer.0", "layer.1", "head", "projected_attention"},
     "gradual": {"embeddings", "layer.0", "layer.1", "head"},
     "chain": {"embeddings", "layer.0", "layer.1", "head"},
     "recalled": {"embeddings", "layer.0", "layer.1", "head"},
@@ -85,6 +87,7 @@ MOVES: dict[str, set[str]] = {
 PLACES = {
     "adapter": ".adapter.",
     "scalar_mix": "scalar_mix.",
+    "projected_attention": "projected_attention.",
     "embeddings": "bert.embeddings.",
     "layer.0": ".layer.0.",
     "layer.1": ".layer.1.",
@@ -201,7 +204,7 @@ class Interrupted(Exception):
     pass
 
 
-@pytest.mark.parametrize("name", ["mixed", "adapter", "chain", "recalled"])
+@pytest.mark.parametrize("name", ["mixed", "adapter", "projected", "chain", "recalled"])
 def test_an_interrupted_stage_ends_in_the_same_weights(
     name: str, stages: Stages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
