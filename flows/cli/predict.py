@@ -3,80 +3,153 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from pipelines.errors import CursusError
+from flows.cli.exit_status import handle_errors
+from flows.cli.options import Dataset, model_names
+from pipelines.errors import CursusError, DataError
 from pipelines.models.untrusted import refuse_unsafe
+from tasks.environment import project_root
 from tasks.servers.environment import prepare_environment
 
 if TYPE_CHECKING:
-    from pipelines.task_families import Row
+    from pipelines.serving.answering.inference import Predictor
+    from pipelines.task_families import Row, TaskFamily
 
 LONGEST_SHOWN = 80
 """Characters of a text shown next to its answer."""
+BLOCK = 512
+"""Examples that are read before their answers are printed."""
+JSON_LINES = (".jsonl", ".ndjson")
 
 
+@handle_errors
 def predict(
-    root: Path,
-    texts: Sequence[str],
-    lines: Iterable[str],
-    model: str | None,
-    as_json: bool,
-    task: str | None = None,
-    dataset: str | None = None,
+    texts: Annotated[
+        list[str] | None, typer.Argument(help="Texts to classify; lines of standard input when not given.")
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="A registered model, a stage, a fingerprint's first digits, or a folder; the dataset's champion, or "
+            "else its latest model, when not given.",
+            autocompletion=model_names,
+        ),
+    ] = None,
+    dataset: Dataset = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(help="A file with one text a line, or one JSON object a line (--json, or a name in .jsonl)."),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="JSON in and out: one object per line, with the columns of the model's task.")
+    ] = False,
+    task: Annotated[
+        str | None, typer.Option(help="Which of its tasks to answer, for a model of several (recipes with `lines`).")
+    ] = None,
 ) -> None:
-    """Print an answer for each of `texts`, or for each of `lines` when there are none.
+    """Predict with a trained model: classify texts, or answer its task's examples.
 
-    A line is a text; with `as_json`, a JSON object with the task family's columns, and the output is JSON as well.
-    `task` chooses one of the tasks of a model that answers several. Without `model`, it is the default one of
-    `dataset`.
+    Example: cursus predict --json < questions.jsonl
     """
+    root, given = project_root(), texts or []
+    _refuse_file_names(given)
+    if file is not None and given:
+        raise CursusError("texts and --file are two inputs; pass one of them")
+    if file is None and not given and sys.stdin.isatty():
+        raise CursusError(
+            "no input: pass texts as arguments, --file FILE, or lines on standard input (cursus predict < FILE)"
+        )
+    as_json = as_json or (file is not None and file.suffix in JSON_LINES)
     prepare_environment(root)
     from pipelines.models.extracting import extract_task
 
-    with TemporaryDirectory(prefix="cursus-task-") as scratch:
-        _answer(extract_task(_folder(root, model, dataset), task, Path(scratch)), texts, lines, as_json)
+    with ExitStack() as opened:
+        lines: TextIO = sys.stdin if file is None else opened.enter_context(_open(file))
+        scratch = Path(opened.enter_context(TemporaryDirectory(prefix="cursus-task-")))
+        _answer(extract_task(_folder(root, model, dataset), task, scratch), given, lines, as_json, file)
 
 
-def _answer(folder: Path, texts: Sequence[str], lines: Iterable[str], as_json: bool) -> None:
+def _refuse_file_names(texts: Sequence[str]) -> None:
+    """Refuse `@file`: other programs read the file, and its name would be answered as if it were a text."""
+    for text in texts:
+        if text.startswith("@") and Path(text[1:]).is_file():
+            raise CursusError(f"{text} names a file, and would be read as a text; write --file {text[1:]}")
+
+
+def _open(file: Path) -> TextIO:
+    try:
+        return file.open(encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"{file}: cannot be read: {error.strerror}; check the path and its permissions") from None
+
+
+def _decoded(lines: Iterable[str], file: Path | None) -> Iterator[str]:
+    """`lines`, with an error that names the file where they are not UTF-8."""
+    try:
+        yield from (line.rstrip("\r\n") for line in lines)
+    except UnicodeDecodeError as error:
+        where = "standard input" if file is None else str(file)
+        raise DataError(f"{where}: not UTF-8 ({error.reason}); save it as UTF-8") from None
+
+
+def _answer(folder: Path, texts: Sequence[str], lines: Iterable[str], as_json: bool, file: Path | None = None) -> None:
+    """Print an answer for each of `texts`, or for each of `lines` (of `file`) when there are none, in blocks.
+
+    A line is a text; with `as_json`, a JSON object with the task family's columns, and the output is JSON as well.
+    """
     from pipelines.serving.answering.answerer import Answerer
     from pipelines.serving.answering.examples import as_json as written
-    from pipelines.serving.answering.examples import family_of, input_columns, parse_examples
-    from pipelines.serving.answering.inference import has_class_probabilities
+    from pipelines.serving.answering.examples import family_of
+    from pipelines.serving.answering.inference import has_class_probabilities, open_predictor
 
     family = family_of(folder)
-    if texts or not as_json:
-        if not family.is_single_text:
-            columns = ", ".join(f'"{name}": …' for name in input_columns(family))
-            raise CursusError(
-                f"this model's task is {family.name}, whose examples are more than one text: pass JSON on standard "
-                f"input with --json, one object per line: {{{columns}}}"
-            )
-        rows: list[Row] = [{"text": text} for text in texts or (line.rstrip("\n") for line in lines)]
-    else:
-        rows = list(parse_examples(family, lines))
-    if not rows:
-        raise CursusError("no input: pass texts as arguments, or lines on standard input")
-    if family.is_single_text and has_class_probabilities(folder):
-        _classify(folder, [str(row["text"]) for row in rows], as_json)
+    rows = _rows(family, texts, _decoded(lines, file), as_json, file)
+    block = list(islice(rows, BLOCK))
+    if not block:
+        raise CursusError("no input: pass texts as arguments, --file FILE, or lines on standard input")
+    classifies = family.is_single_text and has_class_probabilities(folder)
+    predictor = open_predictor(folder) if classifies else None
+    answerer = None if classifies else Answerer(folder)
+    while block:
+        if predictor is not None:
+            _classify(predictor, [str(row["text"]) for row in block], as_json)
+        elif answerer is not None:
+            for row, answer in zip(block, answerer.answer(block), strict=True):
+                if as_json:
+                    typer.echo(json.dumps({"answer": written(answer)}, ensure_ascii=False))
+                else:
+                    typer.echo(f"{answer}  {_shown(row['text'])}")
+        block = list(islice(rows, BLOCK))
+
+
+def _rows(
+    family: TaskFamily, texts: Sequence[str], lines: Iterable[str], as_json: bool, file: Path | None
+) -> Iterator[Row]:
+    from pipelines.serving.answering.examples import input_columns, parse_examples
+
+    if as_json and not texts:
+        yield from parse_examples(family, lines, file)
         return
-    for row, answer in zip(rows, Answerer(folder).answer(rows), strict=True):
-        if as_json:
-            typer.echo(json.dumps({"answer": written(answer)}, ensure_ascii=False))
-        else:
-            typer.echo(f"{answer}  {_shown(row['text'])}")
+    if not family.is_single_text:
+        columns = ", ".join(f'"{name}": …' for name in input_columns(family))
+        raise CursusError(
+            f"this model's task is {family.name}, whose examples are more than one text: pass JSON on standard "
+            f"input with --json, one object per line: {{{columns}}}"
+        )
+    yield from ({"text": text} for text in texts or lines)
 
 
-def _classify(folder: Path, texts: Sequence[str], as_json: bool) -> None:
+def _classify(predictor: Predictor, texts: Sequence[str], as_json: bool) -> None:
     """Print the label of each text with its probability; as JSON, the probabilities of all labels."""
-    from pipelines.serving.answering.inference import open_predictor
-
-    predictor = open_predictor(folder)
     for text, row in zip(texts, predictor.predict(texts), strict=True):
         best = int(row.argmax())
         if as_json:

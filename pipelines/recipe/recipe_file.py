@@ -11,7 +11,18 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from pipelines.components.plain_yaml import read_yaml
 from pipelines.errors import RecipeError
 
-FILE_KEYS = ("name", "paper", "systems", "system_stages", "settings", "base", "variants", "stages", "claims")
+FILE_KEYS = (
+    "name",
+    "description",
+    "paper",
+    "systems",
+    "system_stages",
+    "settings",
+    "base",
+    "variants",
+    "stages",
+    "claims",
+)
 """Top-level keys of a recipe file."""
 KeyPath: TypeAlias = tuple[str, ...]
 """Keys that lead to a value, outermost first; `()` is the document."""

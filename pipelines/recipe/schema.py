@@ -239,6 +239,8 @@ class Recipe(StrictModel):
 
     name: str = Field(pattern=r"^[A-Za-z][\w.-]*$", max_length=100)
     """Letters, digits, '_', '-' and '.', a letter first: reports and records are files of this name."""
+    description: str = Field("", pattern=r"^[^\r\n]*$", max_length=100)
+    """What the recipe trains or compares, in one line: `cursus recipes` lists it."""
     paper: str = ""
     """`arXiv:…` or `doi:…` of the system; authors, year, title and venue of a paper that has neither."""
     systems: tuple[str, ...] = ()

@@ -74,15 +74,16 @@ def parse_example(family: TaskFamily, given: Any, where: str) -> Row:
     return {name: given[name] for name in columns}
 
 
-def parse_examples(family: TaskFamily, lines: Iterable[str]) -> Iterator[Row]:
-    """One example per non-blank line of JSON. Raises DataError with the line number."""
+def parse_examples(family: TaskFamily, lines: Iterable[str], file: Path | None = None) -> Iterator[Row]:
+    """One example per non-blank line of JSON. Raises DataError with the line number, and the `file` if it is given."""
     for number, line in enumerate(lines, 1):
         if line.strip():
+            where = f"line {number}" if file is None else f"{file}:{number}"
             try:
                 given = json.loads(line)
             except ValueError as error:
-                raise DataError(f"line {number}: not JSON ({error}); write one object per line") from None
-            yield parse_example(family, given, f"line {number}")
+                raise DataError(f"{where}: not JSON ({error}); write one object per line") from None
+            yield parse_example(family, given, where)
 
 
 def as_json(answer: Answer) -> Any:

@@ -1,0 +1,28 @@
+"""`cursus doctor`: what would stand in the way of a run, before one starts."""
+
+from __future__ import annotations
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from flows.cli.exit_status import handle_errors
+from tasks.environment import project_root
+
+console = Console(highlight=False)
+STYLES = {"ok": "green", "note": "yellow", "problem": "red"}
+
+
+@handle_errors
+def doctor() -> None:
+    """Check Python, packages, compiler, disk, git, settings, permissions and ports; exits with 1 for a problem."""
+    from tasks.diagnosis.check import State
+    from tasks.diagnosis.examination import examine
+
+    problems = 0
+    for check in examine(project_root()):
+        problems += check.state is State.PROBLEM
+        line = Text(f"{check.state:<8} ", style=STYLES[check.state]).append(f"{check.subject:<12}", style="bold")
+        console.print(line.append(check.sentence, style="not bold default"), soft_wrap=True)
+    if problems:
+        raise typer.Exit(1)
