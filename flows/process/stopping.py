@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -48,7 +49,7 @@ def run_flow(start: Callable[[], subprocess.Popen[bytes]]) -> int:
 
     The first Ctrl-C or SIGTERM stops it in order, a second one kills it with all its descendants; either way,
     KeyboardInterrupt or `Terminated` is raised when it has ended. No exception is raised before that: it could leave
-    the process running.
+    the process running. Outside the main thread, which alone receives signals, none is handled.
     """
     received: list[int] = []
 
@@ -64,7 +65,8 @@ def run_flow(start: Callable[[], subprocess.Popen[bytes]]) -> int:
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     try:
         flow = start()
-        before = {number: signal.signal(number, stop) for number in STOP_SIGNALS}
+        handled = STOP_SIGNALS if threading.current_thread() is threading.main_thread() else ()
+        before = {number: signal.signal(number, stop) for number in handled}
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     try:
