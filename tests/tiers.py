@@ -13,7 +13,17 @@ SLOW = "slow_tier"
 """The marker of a test that starts servers, browsers, clusters, launchers or DVC, or that injects faults."""
 FLOWS = tuple(
     f"tests/flows/test_{name}.py"
-    for name in ("lattice", "left_behind", "mistakes", "promote", "regime", "reproduce", "server_gone", "together")
+    for name in (
+        "lattice",
+        "left_behind",
+        "mistakes",
+        "notebook",
+        "promote",
+        "regime",
+        "reproduce",
+        "server_gone",
+        "together",
+    )
 )
 """Those that run flows; the others read them."""
 SLOW_MODULES = (

@@ -16,12 +16,11 @@ import typer
 from flows.cli.exit_status import handle_errors
 from flows.cli.options import Dataset, model_names
 from pipelines.errors import CursusError, DataError
-from pipelines.models.untrusted import refuse_unsafe
 from tasks.environment import project_root
 from tasks.servers.environment import prepare_environment
 
 if TYPE_CHECKING:
-    from pipelines.serving.answering.inference import Predictor
+    from pipelines.serving.answering.answering_model import Prediction
     from pipelines.task_families import Row, TaskFamily
 
 LONGEST_SHOWN = 80
@@ -71,11 +70,15 @@ def predict(
     as_json = as_json or (file is not None and file.suffix in JSON_LINES)
     prepare_environment(root)
     from pipelines.models.extracting import extract_task
+    from tasks.models.reference import named_model
 
     with ExitStack() as opened:
         lines: TextIO = sys.stdin if file is None else opened.enter_context(_open(file))
+        named = named_model(root, model, dataset)
+        if model is None:
+            typer.echo(f"model    {named.title}", err=True)
         scratch = Path(opened.enter_context(TemporaryDirectory(prefix="cursus-task-")))
-        _answer(extract_task(_folder(root, model, dataset), task, scratch), given, lines, as_json, file)
+        _answer(extract_task(named.folder, task, scratch), given, lines, as_json, file)
 
 
 def _refuse_file_names(texts: Sequence[str]) -> None:
@@ -106,29 +109,29 @@ def _answer(folder: Path, texts: Sequence[str], lines: Iterable[str], as_json: b
 
     A line is a text; with `as_json`, a JSON object with the task family's columns, and the output is JSON as well.
     """
-    from pipelines.serving.answering.answerer import Answerer
-    from pipelines.serving.answering.examples import as_json as written
+    from pipelines.serving.answering.answering_model import AnsweringModel
     from pipelines.serving.answering.examples import family_of
-    from pipelines.serving.answering.inference import has_class_probabilities, open_predictor
 
-    family = family_of(folder)
-    rows = _rows(family, texts, _decoded(lines, file), as_json, file)
+    # before the model is opened: a mistake in the first lines is reported at once
+    rows = _rows(family_of(folder), texts, _decoded(lines, file), as_json, file)
     block = list(islice(rows, BLOCK))
     if not block:
         raise CursusError("no input: pass texts as arguments, --file FILE, or lines on standard input")
-    classifies = family.is_single_text and has_class_probabilities(folder)
-    predictor = open_predictor(folder) if classifies else None
-    answerer = None if classifies else Answerer(folder)
+    model = AnsweringModel(folder)
     while block:
-        if predictor is not None:
-            _classify(predictor, [str(row["text"]) for row in block], as_json)
-        elif answerer is not None:
-            for row, answer in zip(block, answerer.answer(block), strict=True):
-                if as_json:
-                    typer.echo(json.dumps({"answer": written(answer)}, ensure_ascii=False))
-                else:
-                    typer.echo(f"{answer}  {_shown(row['text'])}")
+        for row, prediction in zip(block, model.predict(block), strict=True):
+            typer.echo(_line(row, prediction, as_json))
         block = list(islice(rows, BLOCK))
+
+
+def _line(row: Row, prediction: Prediction, as_json: bool) -> str:
+    """A prediction as it is printed: as JSON with the probabilities of all labels, else next to its text."""
+    if as_json:
+        return json.dumps(prediction.as_json(), ensure_ascii=False)
+    if prediction.probabilities is None:
+        return f"{prediction.answer}  {_shown(row['text'])}"
+    best = max(prediction.probabilities.values())
+    return f"{prediction.answer}  {best:.3f}  {_shown(row['text'])}"
 
 
 def _rows(
@@ -146,40 +149,6 @@ def _rows(
             f"input with --json, one object per line: {{{columns}}}"
         )
     yield from ({"text": text} for text in texts or lines)
-
-
-def _classify(predictor: Predictor, texts: Sequence[str], as_json: bool) -> None:
-    """Print the label of each text with its probability; as JSON, the probabilities of all labels."""
-    for text, row in zip(texts, predictor.predict(texts), strict=True):
-        best = int(row.argmax())
-        if as_json:
-            probabilities = {label: round(float(p), 6) for label, p in zip(predictor.labels, row, strict=True)}
-            output = {"label": predictor.labels[best], "probabilities": probabilities}
-            typer.echo(json.dumps(output, ensure_ascii=False))
-        else:
-            typer.echo(f"{predictor.labels[best]}  {row[best]:.3f}  {_shown(text)}")
-
-
-def _folder(root: Path, model: str | None, dataset: str | None) -> Path:
-    """The folder that `model` names: a path, or an artifact; for None, that of the default model of `dataset`, which is
-    printed."""
-    from pipelines.lineage.store import Store
-    from tasks.datasets.planning import store_folder
-    from tasks.models.ancestry import resolve
-    from tasks.models.default import default_model
-
-    if model is not None and Path(model).is_dir():
-        from pipelines.models.oversized import refuse_oversized
-
-        refuse_unsafe(Path(model))
-        refuse_oversized(Path(model))
-        return Path(model)
-    store = Store(store_folder(root))
-    if model is not None:
-        return store.find(resolve(root, store, model)[1]).folder
-    chosen = default_model(root, store, dataset)
-    typer.echo(f"model    {chosen.why} {chosen.fingerprint[:8]}", err=True)
-    return store.find(chosen.fingerprint).folder
 
 
 def _shown(text: str) -> str:

@@ -54,9 +54,7 @@ def complete(previewer: Previewer, preview: PlanPreview, threads: int | None) ->
     report = None if todo else finished_report(root, previewer.store, preview.plan, smoke=request.smoke)
     if report is not None:
         return RunOutcome(preview, report)
-    previewer.notify(
-        f"{len(todo)} of {len(preview.plan.steps)} steps to compute; starting Prefect, MLflow and torch …"
-    )
+    previewer.notify(f"{len(todo)} of {len(preview.plan.steps)} steps to compute; starting Prefect, MLflow and torch …")
     from flows.process.execute import execute
 
     result = execute(

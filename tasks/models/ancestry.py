@@ -23,13 +23,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from pipelines.corpora.settings.dataset import FILE, load_settings
 from pipelines.corpora.shards.digests import dvc_digest
 from pipelines.errors import CursusError
 from pipelines.lineage.provenance import DataSource, Provenance
 from pipelines.lineage.store import Store
 from pipelines.task_families import TaskFamily
 from pipelines.task_families.labelled_tables import read_as
-from tasks.models.default import executions
+from tasks.models.default import CHAMPION, champion_of, executions, latest_model
 
 WIDTH = 120
 SHORT = 8
@@ -56,9 +57,10 @@ class AncestryRow:
 def lineage(root: Path, store: Store, reference: str) -> str:
     """Render the ancestry of `reference` in lines of at most 120 columns.
 
-    A reference is a stage of the latest execution (`small`, `classify@1`), a fingerprint or its first digits, or a
-    registered model (`reviews-encoder`, `reviews-encoder@candidate`, `models:/reviews-encoder/1`). Raises CursusError
-    for an unknown reference, StoreError for an ambiguous prefix.
+    A reference is a stage of the latest execution (`small`, `classify@1`), a fingerprint or its first digits, a
+    registered model (`reviews-encoder`, `reviews-encoder@candidate`, `models:/reviews-encoder/1`), or a dataset with an
+    alias (`reviews@champion`, `reviews@candidate`). Raises CursusError for an unknown reference, StoreError for an
+    ambiguous prefix.
     """
     title, fingerprint = resolve(root, store, reference)
     records = ancestry(store, fingerprint)
@@ -83,6 +85,8 @@ def resolve(root: Path, store: Store, reference: str) -> tuple[str, str]:
             return "", str(step["fingerprint"])
     if HEXADECIMAL.fullmatch(reference):
         return "", store.find(reference).fingerprint
+    if seed and (chosen := of_dataset(root, store, stage, seed)) is not None:
+        return chosen
     from tasks.tracking.recorder import Recorder
     from tasks.tracking.registry import Registry
 
@@ -91,6 +95,27 @@ def resolve(root: Path, store: Store, reference: str) -> tuple[str, str]:
     except CursusError as error:
         known = ", ".join(dict.fromkeys(str(step["stage"]) for step in steps)) or "none yet: `cursus run`"
         raise CursusError(f"{error} Stages of the latest execution: {known}.") from None
+    return f"{name} = ", fingerprint
+
+
+def of_dataset(root: Path, store: Store, dataset: str, alias: str) -> tuple[str, str] | None:
+    """Resolve `dataset@alias`; None where params.yaml has no such dataset.
+
+    Raises CursusError where the dataset has no champion, or no model that is registered under that alias.
+    """
+    if not (root / FILE).exists() or dataset not in load_settings(root):
+        return None
+    if alias == CHAMPION:
+        champion = champion_of(store, dataset)
+        if champion is None:
+            raise CursusError(f"no model of the dataset {dataset!r} is champion; `cursus promote` chooses one")
+        return f"{champion.why} = ", champion.fingerprint
+    from tasks.tracking.names import answering_name
+    from tasks.tracking.recorder import Recorder
+    from tasks.tracking.registry import Registry
+
+    latest = Provenance.read(store.folder(latest_model(root, dataset).fingerprint))
+    name, fingerprint = Registry(Recorder(root)).resolve(f"{answering_name(root, store, latest)}@{alias}")
     return f"{name} = ", fingerprint
 
 

@@ -41,7 +41,7 @@ def default_model(root: Path, store: Store, dataset: str | None = None) -> Chose
     """
     candidate = latest_model(root, dataset)
     name = dataset or str(candidate.execution["dataset"])
-    model = _champion(store, name)
+    model = champion_of(store, name)
     if model is not None:
         return model
     return ChosenModel(candidate.fingerprint, f"{candidate.stage} of the latest run on {name}; no model is champion")
@@ -74,8 +74,8 @@ def latest_model(root: Path, dataset: str | None = None) -> LatestModel:
     )
 
 
-def _champion(store: Store, dataset: str) -> ChosenModel | None:
-    """The champion among the models of `dataset` that was chosen last."""
+def champion_of(store: Store, dataset: str) -> ChosenModel | None:
+    """The champion among the models of `dataset` that was chosen last; None where there is none."""
     journal = PromotionJournal(store)
     if not journal.path.exists():
         return None

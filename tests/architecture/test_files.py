@@ -160,7 +160,7 @@ def test_the_catalogue_is_fresh() -> None:
 
 
 def test_every_package_is_installed_and_explains_itself() -> None:
-    for room in ("flows", "tasks", "pipelines"):
+    for room in ("cursus", "flows", "tasks", "pipelines"):
         for path in (ROOT / room).rglob("*.py"):
             package = path.parent
             assert (package / "__init__.py").exists(), f"{package}: without __init__.py it is not packaged"

@@ -14,7 +14,7 @@ import pytest
 from tests.steps import ROOT
 
 GLOSSARY = ROOT / "docs" / "glossary.md"
-ROOMS = ("flows", "tasks", "pipelines", "benchmarks")
+ROOMS = ("cursus", "flows", "tasks", "pipelines", "benchmarks")
 WRITTEN = {"asks", "hangs", "says"}
 """Keys of files that users write or that were written before: a claim `says` its sentence, `quality` has `asks`,
 a record of `docs/reliability` lists what `hangs`."""
@@ -98,7 +98,7 @@ def test_the_searches_find_what_they_look_for() -> None:
 
 def test_a_class_name_means_one_thing() -> None:
     where: dict[str, list[str]] = defaultdict(list)
-    for path in modules("flows", "tasks", "pipelines"):
+    for path in modules("cursus", "flows", "tasks", "pipelines"):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 where[node.name].append(str(path.relative_to(ROOT)))

@@ -9,7 +9,7 @@ import pytest
 
 from tests.steps import ROOT
 
-ROOMS = ("flows", "tasks", "pipelines", "benchmarks")
+ROOMS = ("cursus", "flows", "tasks", "pipelines", "benchmarks")
 UNSAFE_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "telnetlib"}
 WEIGHTS_ONLY = "torch.load only with weights_only=True: anything else unpickles"
 

@@ -1,0 +1,44 @@
+"""The model that a command is given: the folder behind a name, a fingerprint, a path, or behind no name at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipelines.lineage.store import Store
+from pipelines.models.untrusted import refuse_unsafe
+from tasks.datasets.planning import store_folder
+from tasks.models.ancestry import resolve
+from tasks.models.default import default_model
+
+
+@dataclass(frozen=True)
+class NamedModel:
+    """A finished model: an artifact of the store, or a folder from elsewhere, which has been checked."""
+
+    title: str
+    """The name, or the reason for which it was chosen."""
+    folder: Path
+    fingerprint: str | None
+    """None for a folder that is no artifact."""
+
+
+def named_model(root: Path, reference: str | None, dataset: str | None = None) -> NamedModel:
+    """The model that `reference` names: a folder, or what `resolve` accepts; for None, the default one of `dataset`.
+
+    Raises the errors of `resolve` and `default_model`, and RecipeError for a folder that holds code or pickles.
+    """
+    if reference is not None and Path(reference).is_dir():
+        from pipelines.models.oversized import refuse_oversized
+
+        refuse_unsafe(Path(reference))
+        refuse_oversized(Path(reference))
+        return NamedModel(reference, Path(reference), None)
+    store = Store(store_folder(root))
+    if reference is not None:
+        fingerprint = resolve(root, store, reference)[1]
+        return NamedModel(reference, store.find(fingerprint).folder, fingerprint)
+    chosen = default_model(root, store, dataset)
+    return NamedModel(
+        f"{chosen.why} {chosen.fingerprint[:8]}", store.find(chosen.fingerprint).folder, chosen.fingerprint
+    )
