@@ -16,11 +16,39 @@ Importing this package imports nothing heavy; docs/python.md describes it.
 
 from __future__ import annotations
 
-from cursus.ancestors import Lineage, lineage
-from cursus.answers import Model, load
-from cursus.runs import Run, run
-from cursus.tables import Dataset, dataset
-from pipelines.errors import CursusError
-from pipelines.serving.answering.answering_model import Prediction
+import importlib
+from typing import TYPE_CHECKING, Any
+
+import cursus._tree  # noqa: F401  # before what it makes importable
+
+if TYPE_CHECKING:
+    from cursus.ancestors import Lineage, lineage
+    from cursus.answers import Model, load
+    from cursus.runs import Run, run
+    from cursus.tables import Dataset, dataset
+    from pipelines.errors import CursusError
+    from pipelines.serving.answering.answering_model import Prediction
 
 __all__ = ["CursusError", "Dataset", "Lineage", "Model", "Prediction", "Run", "dataset", "lineage", "load", "run"]
+
+_MODULES = {
+    "CursusError": "pipelines.errors",
+    "Dataset": "cursus.tables",
+    "Lineage": "cursus.ancestors",
+    "Model": "cursus.answers",
+    "Prediction": "pipelines.serving.answering.answering_model",
+    "Run": "cursus.runs",
+    "dataset": "cursus.tables",
+    "lineage": "cursus.ancestors",
+    "load": "cursus.answers",
+    "run": "cursus.runs",
+}
+"""Name → the module that defines it, which is imported when the name is first used: commands start without them."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'cursus' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_MODULES[name]), name)
+    globals()[name] = value
+    return value

@@ -13,6 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from pipelines.errors import CursusError
+from pipelines.shipped import shipped_folder
+
 QUIET = {
     # telemetry: every tool has its own switch, and none of them respects all the others
     "DO_NOT_TRACK": "true",
@@ -51,8 +54,29 @@ ACCOUNT = "account"
 
 
 def project_root() -> Path:
-    """The root of the checkout: CURSUS_ROOT, or the one that contains this file."""
-    return Path(os.environ.get("CURSUS_ROOT") or Path(__file__).parents[1]).resolve()
+    """The folder of the project: CURSUS_ROOT, or the one around the current folder, or the checkout with this file.
+
+    Raises CursusError where the package is installed and the current folder is in no project.
+    """
+    named = os.environ.get("CURSUS_ROOT")
+    if named:
+        return Path(named).resolve()
+    here = Path.cwd().resolve()
+    project = next((folder for folder in (here, *here.parents) if is_own_project(folder)), None)
+    if project is None and is_installed():
+        raise CursusError(f"{here} is in no project: make one with `cursus init my-project`, or set CURSUS_ROOT")
+    return project or shipped_folder().resolve()
+
+
+def is_own_project(folder: Path) -> bool:
+    """Whether `folder` is what `cursus init` makes: settings and recipes, but not the code of a checkout."""
+    settings = (folder / "params.yaml").is_file() and (folder / "recipes").is_dir()
+    return settings and not (folder / "pipelines" / "__init__.py").is_file()
+
+
+def is_installed() -> bool:
+    """Whether this code is the installed package, whose tree is inside the package `cursus`, and no checkout."""
+    return (shipped_folder().parent / "py.typed").is_file()
 
 
 def state_folder(root: Path) -> Path:
@@ -111,4 +135,12 @@ def defaults(root: Path) -> dict[str, str]:
         # otherwise every import of torch makes a folder in the temporary directory
         "TORCHINDUCTOR_CACHE_DIR": str(state_folder(root) / "torchinductor"),
     }
-    return {**QUIET, **PATIENT, **here}
+    return {**QUIET, **PATIENT, **here, **(importable() if is_installed() else {})}
+
+
+def importable() -> dict[str, str]:
+    """Variables with which processes of the installed package import its tree, and nothing of the current folder: a
+    project may have a folder `tasks` of its own."""
+    tree, path = str(shipped_folder()), os.environ.get("PYTHONPATH", "")
+    paths = [tree, *(one for one in path.split(os.pathsep) if one and one != tree)]
+    return {"PYTHONPATH": os.pathsep.join(paths), "PYTHONSAFEPATH": "1"}

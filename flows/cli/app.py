@@ -13,6 +13,7 @@ from rich.table import Table
 from flows.cli.doctor import doctor
 from flows.cli.exit_status import handle_errors
 from flows.cli.export import export
+from flows.cli.init import check, init
 from flows.cli.lattice import lattice
 from flows.cli.options import Dataset, Variants, dataset_names, model_names
 from flows.cli.predict import predict
@@ -52,6 +53,9 @@ def _options(
     pass
 
 
+app.command(rich_help_panel="Project")(init)
+app.command(rich_help_panel="Project")(check)
+app.command(rich_help_panel="Project")(doctor)
 app.command(rich_help_panel="Train")(run)
 
 
@@ -147,7 +151,6 @@ app.command(rich_help_panel="Use")(rollback)
 app.command(rich_help_panel="Look")(recipes)
 app.command(rich_help_panel="Look")(systems)
 app.command(rich_help_panel="Look")(reproduce)
-app.command(rich_help_panel="Look")(doctor)
 app.add_typer(store_app, name="store", rich_help_panel="Look")
 
 

@@ -28,6 +28,7 @@ from pipelines.recipe.claims import (
     recipe_of_claim,
     seeds_of,
 )
+from pipelines.recipe.folders import RecipeFolders
 from pipelines.recipe.load import Library
 from pipelines.recipe.schema import Recipe
 from tasks.datasets.planning import Request, recipes_for, resolve_request, setting_of_dataset, store_folder
@@ -59,7 +60,7 @@ def measure(
     os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")
     prepare_environment(root)
     owner, _, label = name.partition("/")
-    stated = Library(root / "recipes").load(owner)
+    stated = Library(RecipeFolders.of_project(root)).load(owner)
     if not label:
         for known, claim in stated.claims.items():
             console.print(f"{owner}/{known}   {claim.says}   on {', '.join(claim.datasets)}", soft_wrap=True)

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import typer
 from rich.console import Console
 from rich.text import Text
 
 from flows.cli.exit_status import handle_errors
+from pipelines.errors import CursusError
 from tasks.environment import project_root
 
 console = Console(highlight=False)
 STYLES = {"ok": "green", "note": "yellow", "problem": "red"}
+
+
+def _project() -> Path | None:
+    try:
+        return project_root()
+    except CursusError:
+        return None
 
 
 @handle_errors
@@ -20,7 +30,7 @@ def doctor() -> None:
     from tasks.diagnosis.examination import examine
 
     problems = 0
-    for check in examine(project_root()):
+    for check in examine(_project()):
         problems += check.state is State.PROBLEM
         line = Text(f"{check.state:<8} ", style=STYLES[check.state]).append(f"{check.subject:<12}", style="bold")
         console.print(line.append(check.sentence, style="not bold default"), soft_wrap=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from contextvars import ContextVar
 from functools import wraps
+from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 import typer
@@ -36,7 +37,7 @@ def handle_errors(command: Callable[P, R]) -> Callable[P, R]:
         except CursusError as error:
             raise _usage_error(error) from None
         except OSError as error:
-            full = full_disk(error, project_root())
+            full = full_disk(error, _project())
             if full is None:
                 raise
             raise _usage_error(full) from None
@@ -45,6 +46,14 @@ def handle_errors(command: Callable[P, R]) -> Callable[P, R]:
             raise typer.Exit(TERMINATED if isinstance(stop, Terminated) else INTERRUPTED) from None
 
     return run
+
+
+def _project() -> Path:
+    """The project, or the current folder where there is none."""
+    try:
+        return project_root()
+    except CursusError:
+        return Path.cwd()
 
 
 def _usage_error(error: CursusError) -> typer.Exit:

@@ -22,9 +22,9 @@ def dataset_names(incomplete: str) -> list[str]:
 
 def recipe_names(incomplete: str) -> list[str]:
     """Recipes that begin with `incomplete`."""
-    from pipelines.recipe.load import Library
+    from pipelines.recipe.folders import RecipeFolders
 
-    return [name for name in Library(project_root() / "recipes").names() if name.startswith(incomplete)]
+    return [name for name in RecipeFolders.of_project(project_root()).files if name.startswith(incomplete)]
 
 
 def model_names(incomplete: str) -> list[str]:

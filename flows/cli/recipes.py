@@ -25,9 +25,10 @@ def recipes(
     ] = None,
 ) -> None:
     """List the recipes, or the stages of one."""
+    from pipelines.recipe.folders import RecipeFolders
     from pipelines.recipe.load import Library
 
-    library = Library(project_root() / "recipes")
+    library = Library(RecipeFolders.of_project(project_root()))
     if name is not None:
         show_recipe(console, library.load(name))
         return

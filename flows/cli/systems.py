@@ -10,7 +10,8 @@ from rich.console import Console
 
 from flows.cli.exit_status import handle_errors
 from pipelines.errors import RecipeError
-from tasks.environment import project_root
+from pipelines.shipped import shipped_folder
+from tasks.environment import is_own_project, project_root
 
 if TYPE_CHECKING:
     from tasks.records.systems import MappedSystem, SystemResult
@@ -34,6 +35,8 @@ def systems(
     from tasks.records.systems import RECIPES, mapped_systems
 
     root = project_root()
+    if not (root / RECIPES / SYSTEMS).exists() and is_own_project(root):
+        root = shipped_folder()  # the list, and what was measured, comes with the code
     if not (root / RECIPES / SYSTEMS).exists():
         raise RecipeError(f"this project has no list of systems: {root / RECIPES / SYSTEMS} is missing")
     if row is None:

@@ -141,7 +141,17 @@ def refuse_unknown_keys(what: str, value: Any, known: Any) -> None:
 
 @cache
 def discover(package: str) -> None:
-    """Import every module directly under `package`, so that its components are registered."""
+    """Import every module directly under `package`, the project's own among them, so that its components are
+    registered. RecipeError, with file and line, for one of the project's own that cannot be imported."""
+    from pipelines.components.own_parts import add_own_modules, own_error
+
     root = importlib.import_module(package)
+    add_own_modules(root)
     for module in pkgutil.iter_modules(root.__path__, package + "."):
-        importlib.import_module(module.name)
+        try:
+            importlib.import_module(module.name)
+        except Exception as error:
+            spec = module.module_finder.find_spec(module.name, None)
+            if (known := own_error(spec.origin if spec is not None else None, error)) is None:
+                raise
+            raise known from error

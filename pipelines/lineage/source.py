@@ -152,5 +152,9 @@ def _file(module: str) -> Path | None:
     spec = importlib.util.find_spec(package)
     if spec is None or spec.origin is None:
         return None
-    stem = Path(spec.origin).parent.joinpath(*rest)
-    return next((path for path in (stem / "__init__.py", stem.with_suffix(".py")) if path.is_file()), None)
+    stems = [Path(spec.origin).parent.joinpath(*rest)]
+    # a package that has been imported may have further folders: those of a project's own parts
+    parent = sys.modules.get(module.rpartition(".")[0])
+    stems += [Path(folder) / rest[-1] for folder in getattr(parent, "__path__", ()) if rest]
+    files = (path for stem in stems for path in (stem / "__init__.py", stem.with_suffix(".py")))
+    return next((path for path in files if path.is_file()), None)

@@ -14,7 +14,7 @@ from pipelines.recipe.recipe_file import KeyPath
 
 @dataclass
 class Document:
-    """Values of a recipe file after `base` and variants are applied, with the location of each key."""
+    """Values of a recipe file after `like` and variants are applied, with the location of each key."""
 
     name: str
     values: dict[str, Any]

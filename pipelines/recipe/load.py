@@ -2,7 +2,7 @@
 
 A recipe file has the keys of `Recipe`, and two more that are resolved here:
 
-    base: regime                    inherit everything that is not given here from that recipe, but not its systems
+    like: regime                    inherit everything that is not given here from that recipe, but not its systems
     variants: {hour: {general: …}}  overlays on stages, chosen by name when a recipe is loaded
 
 A stage inherits the keys it omits: all of them from the stage named in `like`; the tokenizer, its limits, the
@@ -31,13 +31,14 @@ from pipelines.recipe.claim import AT_KEY
 from pipelines.recipe.claims import check_claim, path_of
 from pipelines.recipe.cycles import circular_stages
 from pipelines.recipe.document import Document, overlay
+from pipelines.recipe.folders import RecipeFolders
 from pipelines.recipe.inheritance import inherited_keys, with_owner
 from pipelines.recipe.merging import merged
 from pipelines.recipe.model_annotations import model_annotations
 from pipelines.recipe.problems import Setting
 from pipelines.recipe.recipe_file import FILE_KEYS, KeyPath, read_recipe
 from pipelines.recipe.schema import Recipe, Stage
-from pipelines.recipe.systems import OWN_KEYS, SYSTEMS, check_systems
+from pipelines.recipe.systems import OWN_KEYS, check_systems
 
 MOST_STAGES = 200
 """Stages that a recipe may have: each may inherit from the one before it."""
@@ -54,18 +55,19 @@ class RecipeOptions:
 
 
 class Library:
-    """Recipes in a folder. `load` returns a checked Recipe.
+    """Recipes in a folder, or in those of a project. `load` returns a checked Recipe.
 
     `options` maps a recipe to the variants and budget that apply whenever they are not given, also when another recipe
     starts from its stages: on one dataset, all recipes then refer to the same trained models.
     """
 
-    def __init__(self, folder: Path, options: Mapping[str, RecipeOptions] | None = None) -> None:
-        self.folder, self.options = folder, options or {}
+    def __init__(self, folder: Path | RecipeFolders, options: Mapping[str, RecipeOptions] | None = None) -> None:
+        self.folders = folder if isinstance(folder, RecipeFolders) else RecipeFolders((folder,))
+        self.options = options or {}
 
     def names(self) -> list[str]:
-        """Sorted names of the recipes in the folder."""
-        return sorted(path.stem for path in self.folder.glob("*.yaml") if path.name != SYSTEMS)
+        """Sorted names of the recipes."""
+        return list(self.folders.files)
 
     def load(
         self,
@@ -100,7 +102,7 @@ class Library:
         for name in recipe.claims:
             if mistake := check_claim(recipe, name, document.values["claims"][name]):
                 raise document.error(*mistake)
-        if mistake := check_systems(recipe, self.folder):
+        if mistake := check_systems(recipe, self.folders.systems):
             raise document.error(*mistake)
         return recipe
 
@@ -167,25 +169,25 @@ class Library:
             raise document.error(("stages", stage, *key_path), str(error)) from None
 
     def _document(self, name: str, variants: tuple[str, ...], seen: tuple[str, ...] = ()) -> Document:
-        path = Path(name) if name.endswith((".yaml", ".yml")) else self.folder / f"{name}.yaml"
-        if not path.exists() or path == self.folder / SYSTEMS:
+        path = Path(name) if name.endswith((".yaml", ".yml")) else self.folders.files.get(name)
+        if path is None or not path.exists():
             raise RecipeError(f"there is no recipe {name!r}.{did_you_mean(name, self.names())}")
         if name in seen:
-            raise RecipeError(f"{path}: circular `base`: {' → '.join((*seen, name))}")
+            raise RecipeError(f"{path}: circular `like`: {' → '.join((*seen, name))}")
         values, locations = read_recipe(path)
         document = Document(path.stem, deepcopy(values), dict(locations))
         document.values.setdefault("name", path.stem)
         for key in values:
             if key not in FILE_KEYS:
                 raise document.error((key,), f"a recipe has no key {key!r}.{did_you_mean(key, FILE_KEYS)}")
-        base = document.values.pop("base", None)
+        base = document.values.pop("like", None)
         overlays: dict[str, Any] = document.values.pop("variants", None) or {}
         if not isinstance(overlays, dict):
             raise document.error(
                 ("variants",), "expected a mapping: name of the variant, then stages and their changes"
             )
         if base is not None and not isinstance(base, str):
-            raise document.error(("base",), f"expected the name of a recipe, got {base!r}")
+            raise document.error(("like",), f"expected the name of a recipe, got {base!r}")
         if base is not None:
             known = [variant for variant in variants if variant not in overlays]
             try:
@@ -194,7 +196,7 @@ class Library:
                 # an error inside the base names its own file; a missing base is an error of this file
                 if base in self.names():
                     raise
-                raise document.error(("base",), str(error)) from None
+                raise document.error(("like",), str(error)) from None
             for key in OWN_KEYS:
                 base_document.values.pop(key, None)
             overlay(base_document, document.values.pop("stages", None) or {}, locations, ("stages",))

@@ -18,7 +18,7 @@ FILE_KEYS = (
     "systems",
     "system_stages",
     "settings",
-    "base",
+    "like",
     "variants",
     "stages",
     "claims",

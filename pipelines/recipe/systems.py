@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SYSTEMS = "systems.yaml"
 """File in the folder of recipes that lists the systems; the only YAML file there that is not a recipe."""
 OWN_KEYS = ("description", "systems", "system_stages")
-"""Keys of a recipe that `base` does not inherit: a changed recipe states itself what it is and implements."""
+"""Keys of a recipe that `like` does not inherit: a changed recipe states itself what it is and implements."""
 
 
 class PublishedSystem(StrictModel):

@@ -12,6 +12,7 @@ from pipelines.components import did_you_mean
 from pipelines.corpora.settings.dataset import load_settings, read_params
 from pipelines.errors import RecipeError
 from pipelines.lineage.provenance import DataSource
+from pipelines.recipe.folders import RecipeFolders
 from pipelines.recipe.lattice import lattice_of
 from pipelines.recipe.load import Library, RecipeOptions
 from pipelines.recipe.plan import JudgedData, Plan, plan
@@ -81,7 +82,9 @@ def recipes_for(root: Path, dataset: str) -> Library:
     """The recipe library, in which the dataset's own recipe has the variants and budget that the dataset configures,
     also when another recipe refers to its models."""
     chosen = load_settings(root)[dataset]
-    return Library(root / "recipes", {chosen.recipe: RecipeOptions(tuple(chosen.variants), chosen.budget)})
+    return Library(
+        RecipeFolders.of_project(root), {chosen.recipe: RecipeOptions(tuple(chosen.variants), chosen.budget)}
+    )
 
 
 def setting_of_dataset(root: Path, dataset: str) -> Setting:

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from pipelines.safety.redaction import redact_logs
-from tasks.environment import defaults, keep_private, private_state_folder
+from tasks.environment import defaults, importable, is_installed, keep_private, private_state_folder
 
 DETECTED: dict[str, str] = {}
 """What `prepare_environment` has set in this process because servers of this checkout were running."""
@@ -33,6 +33,8 @@ def prepare_environment(root: Path) -> None:
     state = private_state_folder(root)
     for name, value in defaults(root).items():
         os.environ.setdefault(name, value)
+    if is_installed():
+        os.environ.update(importable())
     if (state / "services.json").exists():
         from tasks.servers.accounts import account
         from tasks.servers.services import running

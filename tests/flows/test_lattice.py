@@ -10,7 +10,7 @@ import pytest
 from tests.flows.conftest import FirstRun, command_line, users_shell, write_prepared
 
 SHORT = """
-base: regime
+like: regime
 stages:
   domain: null
   task: null

@@ -13,7 +13,7 @@ from tests.flows.conftest import Cursus, FirstRun
 
 STATES = ("cached", "to compute")
 BRIEF = """
-base: regime
+like: regime
 stages:
   domain: null
   task: null

@@ -33,9 +33,9 @@ TEXTS = [GOOD, *(path.read_text() for path in sorted(RECIPES.glob("*.yaml")) if 
 VALUES = [YAML(typ="safe").load(text) for text in TEXTS]
 FINDINGS = [
     *(GOOD.replace(mistake.old, mistake.new, 1) for mistake in IMPOSSIBLE.values()),
-    "", "[]", "5", "stages:", "stages: {a:}", "base: fuzzed\nstages: {}", "variants: {a: [b]}\nstages: {a: {}}",
+    "", "[]", "5", "stages:", "stages: {a:}", "like: fuzzed\nstages: {}", "variants: {a: [b]}\nstages: {a: {}}",
     "stages: {5: {kind: finetune}}", "stages: {a: {kind: pretrain, lines: {b: 5}}}", "a: &a [*a]", "? [a]\n: b",
-    "base: regime\nstages: {classify: true}", "base: regime\nstages: {classify: regime}",
+    "like: regime\nstages: {classify: true}", "like: regime\nstages: {classify: regime}",
 ]  # fmt: skip
 """What was found once."""
 

@@ -120,7 +120,7 @@ def read_params(root: Path) -> Any:
     """Read params.yaml as a mapping with line numbers. RecipeError when it is missing or is not a YAML mapping."""
     path = root / FILE
     if not path.exists():
-        raise RecipeError(f"{path}: there is no {FILE} here; run from the root of a checkout")
+        raise RecipeError(f"{path}: there is no {FILE} here; `cursus init` makes a project")
     state = path.stat()
     document = _read_cached(path, state.st_mtime_ns, state.st_size)
     if not isinstance(document, Mapping):

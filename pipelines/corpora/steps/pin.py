@@ -32,6 +32,7 @@ from pipelines.corpora.steps.selection_identity import mixture_identity, selecti
 from pipelines.corpora.steps.step import run_step
 from pipelines.lineage.fingerprint import digest_file, fingerprint
 from pipelines.lineage.source import source_hash
+from pipelines.shipped import shipped_folder
 
 STEPS = ("collect", "clean", "deduplicate", "decontaminate", "select", "split")
 """Steps of preparation; the pin also covers `validate` and `card`."""
@@ -115,9 +116,15 @@ def pinned(dataset: str, settings: DatasetSettings, root: Path) -> dict[str, Any
         "settings": {"recipe": settings.recipe, "variants": settings.variants}
         | {"licences": [task.licence, *([source.location, source.licence] for source in listed)]}
         | named_licences(settings),
-        "recipes": {path.name: digest_file(path) for path in sorted((root / "recipes").glob("*.yaml"))},
+        "recipes": {path.name: digest_file(path) for path in _recipes(root)},
     }
     return {"dataset": dataset, "sources": sources, "steps": steps}
+
+
+def _recipes(root: Path) -> list[Path]:
+    """The recipes that the project in `root` can name; its own are taken before those that come with the code."""
+    folders = dict.fromkeys([shipped_folder().resolve() / "recipes", root.resolve() / "recipes"])
+    return sorted({path.name: path for folder in folders for path in folder.glob("*.yaml")}.values())
 
 
 if __name__ == "__main__":

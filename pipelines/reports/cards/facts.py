@@ -146,11 +146,12 @@ def _ratio(counts: Mapping[str, int], part: str, whole: str) -> float:
 
 def _readers(settings: DatasetSettings, root: Path) -> dict[str, str]:
     """Table of the ledger → the stages of the dataset's recipe that read it; empty when the recipe cannot be loaded."""
+    from pipelines.recipe.folders import RecipeFolders
     from pipelines.recipe.lines import line_views
     from pipelines.recipe.load import Library
 
     try:
-        stages = Library(root / "recipes").load(settings.recipe, settings.variants).stages
+        stages = Library(RecipeFolders.of_project(root)).load(settings.recipe, settings.variants).stages
     except (RecipeError, OSError):
         return {}
     read = {

@@ -34,13 +34,15 @@ def preview(settings: DatasetSettings, root: Path, texts: Sequence[str]) -> Corr
 
     Its tokenizer is trained on `texts`; for a stage that starts from a checkpoint, the one of `quality.tokenizer` is.
     """
+    from pipelines.recipe.folders import RecipeFolders
     from pipelines.recipe.lines import line_views
     from pipelines.recipe.load import Library
 
-    if not (root / "recipes" / f"{settings.recipe}.yaml").is_file():
+    folders = RecipeFolders.of_project(root)
+    if settings.recipe not in folders.files:
         return CorruptionPreview(f"There is no recipe {settings.recipe!r} here to show its corruption.", [])
     try:
-        stages = Library(root / "recipes").load(settings.recipe, settings.variants).stages
+        stages = Library(folders).load(settings.recipe, settings.variants).stages
     except RecipeError as error:
         return CorruptionPreview(f"The recipe {settings.recipe!r} cannot be loaded with this dataset: {error}.", [])
     plain = set(text_tables(settings))

@@ -99,7 +99,7 @@ def test_without_a_list_any_id_is_accepted(tmp_path: Path) -> None:
 
 def test_a_changed_recipe_does_not_inherit_its_systems(tmp_path: Path) -> None:
     found = library(tmp_path, systems="[bert]", system_stages="{bert: classify}")
-    library_of(tmp_path, other="base: good\nstages: {classify: {budget: {epochs: 2}}}\n")
+    library_of(tmp_path, other="like: good\nstages: {classify: {budget: {epochs: 2}}}\n")
     assert found.load("good").systems == ("bert",)
     assert (found.load("other").systems, found.load("other").system_stages) == ((), {})
 

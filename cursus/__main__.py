@@ -1,0 +1,26 @@
+"""The command `cursus`, also as `python -m cursus`."""
+
+from __future__ import annotations
+
+import os
+
+import cursus._tree  # noqa: F401  # before what it makes importable
+
+
+def main() -> None:
+    """Run the command line, on the project around the current folder."""
+    from flows.cli.app import app
+    from pipelines.errors import CursusError
+    from tasks.environment import is_own_project, project_root
+
+    try:
+        root = project_root()
+    except CursusError:
+        root = None  # commands that need a project say so
+    if root is not None and is_own_project(root):
+        os.environ.setdefault("CURSUS_ROOT", str(root))  # its own parts are components, for every command
+    app(prog_name="cursus")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,11 @@
+"""Where the files are that come with the code: the checkout, or the copy of its tree inside the installed package."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+
+def shipped_folder() -> Path:
+    """The folder that holds `pipelines` itself, and next to it `recipes/`, `params.yaml`, `dvc.yaml` and others."""
+    return Path(str(files("pipelines"))).parent

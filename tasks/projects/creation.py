@@ -1,0 +1,119 @@
+"""A new project of one's own: settings, recipes, a folder for own parts, and what DVC, Prefect and make read.
+
+What the code ships is copied or derived from the shipped file, so that a project of this version fits this version.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from pipelines.components.own_parts import PARTS
+from pipelines.corpora.documentation.docstrings import read_documentation
+from pipelines.corpora.documentation.installation import python_files
+from pipelines.errors import CursusError
+from pipelines.recipe.catalogue import FAMILIES
+from pipelines.shipped import shipped_folder
+
+TEMPLATES = ("text", "chinese", "empty")
+COPIED = ("prefect.yaml", "automations", ".dvcignore", ".dvc/config", ".dvc/.gitignore")
+CODE = ("pipelines/", "tasks/")
+"""Dependencies of the checkout's dvc.yaml that a project does not have; the pin covers the code that they hold."""
+WRITTEN = {
+    "Makefile": "Makefile",
+    ".gitignore": "gitignore",
+    "README.md": "README.md",
+    ".github/workflows/cursus.yaml": "workflow.yaml",
+}
+"""File of a project → template."""
+LABELS = ("asyncio", "email", "unittest")
+"""Packages of the standard library whose documentation is the labelled example: which one does a text document?"""
+DOMAIN = ("logging", "importlib", "http", "json", "concurrent", "multiprocessing", "urllib", "xml")
+TRAINED, TESTED = 60, 100
+"""Examples of a label up to which the training table and then the test table reach."""
+
+
+def create(folder: Path, template: str) -> None:
+    """Make the project in `folder`, which is new or empty. Raises CursusError for an unknown template, or a folder that
+    holds something."""
+    if template not in TEMPLATES:
+        raise CursusError(f"there is no template {template!r}; templates: {', '.join(TEMPLATES)}")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise CursusError(f"{folder}: exists and is not empty; name a new folder")
+    shipped = shipped_folder()
+    for name in COPIED:
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if (shipped / name).is_dir():
+            shutil.copytree(shipped / name, target)
+        else:
+            shutil.copy(shipped / name, target)
+    for name, source in WRITTEN.items():
+        _write(folder / name, _template(source))
+    _write(folder / "dvc.yaml", _data_steps(shipped / "dvc.yaml"))
+    _write(folder / "params.yaml", _settings(shipped / "params.yaml", template))
+    (folder / "recipes").mkdir()
+    if template != "empty":
+        _write(folder / "recipes" / "own.yaml", _template(f"{template}.recipe.yaml"))
+    families = "".join(f"\n- `{PARTS}/{family}/`: like `{package}`" for family, package in FAMILIES.items())
+    _write(folder / PARTS / "README.md", f"{_template('parts.md')}{families}\n")
+    if template == "text":
+        _write_example_texts(folder)
+
+
+def _template(name: str) -> str:
+    return files(__package__).joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def _write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+
+
+def _settings(shipped: Path, template: str) -> str:
+    """The shipped settings of training and promotion, with the datasets of a template."""
+    head, _, _ = shipped.read_text(encoding="utf-8").partition("\ndatasets:\n")
+    kept = [line for line in head.splitlines() if not line.startswith(("#", "default_dataset:"))]
+    return "\n".join(["# Settings of this project.", *kept, _template(f"{template}.yaml")])
+
+
+def _data_steps(shipped: Path) -> str:
+    """The shipped steps without their dependencies on code, which an installed package has elsewhere."""
+    yaml = YAML(typ="rt")
+    yaml.width = 120
+    document = yaml.load(shipped)
+    for stage in document["stages"].values():
+        step: Any = stage.get("do", stage)
+        if "deps" in step:
+            step["deps"] = [path for path in step["deps"] if not str(path).startswith(CODE)]
+    text = io.StringIO()
+    yaml.dump(document, text)
+    return text.getvalue()
+
+
+def _write_example_texts(folder: Path) -> None:
+    """Real texts as an example of a user's files: documentation of the standard library of Python."""
+    texts = _documents((*DOMAIN, *LABELS))
+    _write(folder / "texts" / "domain.txt", "\n\n".join(text for name in DOMAIN for text in texts[name]) + "\n")
+    for table, start, end in (("train", 0, TRAINED), ("test", TRAINED, TESTED)):
+        records = [{"text": text, "label": label} for label in LABELS for text in texts[label][start:end]]
+        lines = [json.dumps(record, ensure_ascii=False) for record in records]
+        _write(folder / "labelled" / f"{table}.jsonl", "\n".join(lines) + "\n")
+
+
+def _documents(packages: Sequence[str]) -> dict[str, list[str]]:
+    """Package of the standard library → its documentation strings, each once, without empty lines."""
+    prefixes = {f"python/{package}/": package for package in packages}
+    own = {name: path for name, path in python_files().items() if name.startswith(tuple(prefixes))}
+    texts: dict[str, dict[str, None]] = {package: {} for package in packages}
+    for text, source in read_documentation(own):
+        package = next(package for prefix, package in prefixes.items() if source.startswith(prefix))
+        texts[package][text.replace("\n\n", "\n")] = None
+    return {package: list(known) for package, known in texts.items()}
