@@ -21,6 +21,7 @@ from flows.cli.promote import promote, rollback
 from flows.cli.recipes import recipes
 from flows.cli.reproduce import reproduce
 from flows.cli.run import Smoke, run
+from flows.cli.serve import serve
 from flows.cli.store import store_app
 from flows.cli.systems import systems
 from tasks.environment import project_root
@@ -145,6 +146,7 @@ def lineage(
 
 app.command(rich_help_panel="Train")(lattice)
 app.command(rich_help_panel="Use")(predict)
+app.command(rich_help_panel="Use")(serve)
 app.command(rich_help_panel="Use")(export)
 app.command(rich_help_panel="Use")(promote)
 app.command(rich_help_panel="Use")(rollback)

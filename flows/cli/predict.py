@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeAlias
 
 import typer
 
@@ -20,9 +20,10 @@ from tasks.environment import project_root
 from tasks.servers.environment import prepare_environment
 
 if TYPE_CHECKING:
-    from pipelines.serving.answering.answering_model import Prediction
     from pipelines.task_families import Row, TaskFamily
 
+Predict: TypeAlias = "Callable[[Sequence[Row]], list[dict[str, Any]]]"
+"""Examples to their predictions as JSON."""
 LONGEST_SHOWN = 80
 """Characters of a text shown next to its answer."""
 BLOCK = 512
@@ -69,16 +70,32 @@ def predict(
         )
     as_json = as_json or (file is not None and file.suffix in JSON_LINES)
     prepare_environment(root)
-    from pipelines.models.extracting import extract_task
-    from tasks.models.reference import named_model
+    from tasks.models.reference import named_model, refuse_foreign
+    from tasks.serving.running import running_server
 
     with ExitStack() as opened:
         lines: TextIO = sys.stdin if file is None else opened.enter_context(_open(file))
-        named = named_model(root, model, dataset)
+        named = named_model(root, model, dataset, checked=False)
         if model is None:
             typer.echo(f"model    {named.title}", err=True)
+        if (server := running_server(root, named.folder, task)) is not None:
+            _answer(server.family(), lambda: server.predict, given, _decoded(lines, file), as_json, file)
+            return
+        from pipelines.models.extracting import extract_task
+        from pipelines.serving.answering.examples import family_of
+
+        if named.fingerprint is None:
+            refuse_foreign(named.folder)
         scratch = Path(opened.enter_context(TemporaryDirectory(prefix="cursus-task-")))
-        _answer(extract_task(named.folder, task, scratch), given, lines, as_json, file)
+        folder = extract_task(named.folder, task, scratch)
+        _answer(family_of(folder), lambda: _opened(folder), given, _decoded(lines, file), as_json, file)
+
+
+def _opened(folder: Path) -> Predict:
+    from pipelines.serving.answering.answering_model import AnsweringModel
+
+    model = AnsweringModel(folder)
+    return lambda rows: [prediction.as_json() for prediction in model.predict(rows)]
 
 
 def _refuse_file_names(texts: Sequence[str]) -> None:
@@ -104,34 +121,36 @@ def _decoded(lines: Iterable[str], file: Path | None) -> Iterator[str]:
         raise DataError(f"{where}: not UTF-8 ({error.reason}); save it as UTF-8") from None
 
 
-def _answer(folder: Path, texts: Sequence[str], lines: Iterable[str], as_json: bool, file: Path | None = None) -> None:
+def _answer(
+    family: TaskFamily,
+    open_model: Callable[[], Predict],
+    texts: Sequence[str],
+    lines: Iterable[str],
+    as_json: bool,
+    file: Path | None,
+) -> None:
     """Print an answer for each of `texts`, or for each of `lines` (of `file`) when there are none, in blocks.
 
     A line is a text; with `as_json`, a JSON object with the task family's columns, and the output is JSON as well.
     """
-    from pipelines.serving.answering.answering_model import AnsweringModel
-    from pipelines.serving.answering.examples import family_of
-
     # before the model is opened: a mistake in the first lines is reported at once
-    rows = _rows(family_of(folder), texts, _decoded(lines, file), as_json, file)
+    rows = _rows(family, texts, lines, as_json, file)
     block = list(islice(rows, BLOCK))
     if not block:
         raise CursusError("no input: pass texts as arguments, --file FILE, or lines on standard input")
-    model = AnsweringModel(folder)
+    predict = open_model()
     while block:
-        for row, prediction in zip(block, model.predict(block), strict=True):
-            typer.echo(_line(row, prediction, as_json))
+        for row, prediction in zip(block, predict(block), strict=True):
+            typer.echo(json.dumps(prediction, ensure_ascii=False) if as_json else _line(row, prediction))
         block = list(islice(rows, BLOCK))
 
 
-def _line(row: Row, prediction: Prediction, as_json: bool) -> str:
-    """A prediction as it is printed: as JSON with the probabilities of all labels, else next to its text."""
-    if as_json:
-        return json.dumps(prediction.as_json(), ensure_ascii=False)
-    if prediction.probabilities is None:
-        return f"{prediction.answer}  {_shown(row['text'])}"
-    best = max(prediction.probabilities.values())
-    return f"{prediction.answer}  {best:.3f}  {_shown(row['text'])}"
+def _line(row: Row, prediction: Mapping[str, Any]) -> str:
+    """A prediction next to its text, with the probability of a label."""
+    if "probabilities" not in prediction:
+        return f"{prediction['answer']}  {_shown(row['text'])}"
+    best = max(prediction["probabilities"].values())
+    return f"{prediction['label']}  {best:.3f}  {_shown(row['text'])}"
 
 
 def _rows(

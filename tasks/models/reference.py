@@ -14,7 +14,7 @@ from tasks.models.default import default_model
 
 @dataclass(frozen=True)
 class NamedModel:
-    """A finished model: an artifact of the store, or a folder from elsewhere, which has been checked."""
+    """A finished model: an artifact of the store, or a folder from elsewhere."""
 
     title: str
     """The name, or the reason for which it was chosen."""
@@ -23,16 +23,15 @@ class NamedModel:
     """None for a folder that is no artifact."""
 
 
-def named_model(root: Path, reference: str | None, dataset: str | None = None) -> NamedModel:
+def named_model(root: Path, reference: str | None, dataset: str | None = None, *, checked: bool = True) -> NamedModel:
     """The model that `reference` names: a folder, or what `resolve` accepts; for None, the default one of `dataset`.
 
-    Raises the errors of `resolve` and `default_model`, and RecipeError for a folder that holds code or pickles.
+    Raises the errors of `resolve` and `default_model`, and RecipeError for a folder that holds code or pickles; this is
+    not `checked` where nothing of the folder is opened.
     """
     if reference is not None and Path(reference).is_dir():
-        from pipelines.models.oversized import refuse_oversized
-
-        refuse_unsafe(Path(reference))
-        refuse_oversized(Path(reference))
+        if checked:
+            refuse_foreign(Path(reference))
         return NamedModel(reference, Path(reference), None)
     store = Store(store_folder(root))
     if reference is not None:
@@ -42,3 +41,11 @@ def named_model(root: Path, reference: str | None, dataset: str | None = None) -
     return NamedModel(
         f"{chosen.why} {chosen.fingerprint[:8]}", store.find(chosen.fingerprint).folder, chosen.fingerprint
     )
+
+
+def refuse_foreign(folder: Path) -> None:
+    """Raise RecipeError for a folder from elsewhere that holds code or pickles, or takes far more than its weights."""
+    from pipelines.models.oversized import refuse_oversized
+
+    refuse_unsafe(folder)
+    refuse_oversized(folder)

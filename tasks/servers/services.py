@@ -250,6 +250,12 @@ def _addresses(root: Path, services: Services, made: Account | None = None) -> s
     )
 
 
+def account_of_servers(root: Path) -> tuple[Account, bool]:
+    """The account that every server of the project requires, and whether it was made now."""
+    with _services_lock(root):
+        return required_account(root)
+
+
 @contextmanager
 def _services_lock(root: Path) -> Iterator[None]:
     """Lock the checkout's services: two concurrent `up`s would start everything twice."""

@@ -1,0 +1,104 @@
+"""The server of a model that runs in this project: its record in `.cursus/serving.json`, and predictions from it.
+
+`cursus predict` takes the answers of a running server of the same model: it has been opened already.
+"""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ValidationError
+
+from pipelines.errors import CursusError
+from pipelines.task_families import Row, TaskFamily
+from tasks.environment import append_privately, state_folder
+from tasks.servers.accounts import Account, account
+from tasks.servers.processes import Process
+
+RECORD = "serving.json"
+PATIENCE = 60.0
+"""Seconds that a prediction may take."""
+
+
+class ServingRecord(BaseModel):
+    """A server: its address and process, the model's folder, and the task that was chosen of several."""
+
+    url: str
+    process: Process
+    folder: str
+    task: str | None
+
+
+def write_record(root: Path, record: ServingRecord) -> None:
+    """Record the server that this process runs."""
+    file = state_folder(root) / RECORD
+    temporary = file.with_suffix(".part")
+    with append_privately(temporary, anew=True) as output:
+        output.write(record.model_dump_json().encode())
+    os.replace(temporary, file)
+
+
+def remove_record(root: Path) -> None:
+    """Remove the record, if it is that of this process."""
+    record = _read(root)
+    if record is not None and record.process.pid == os.getpid():
+        (state_folder(root) / RECORD).unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class RunningServer:
+    """A server that runs, as this project's account may use it."""
+
+    url: str
+    account: Account
+
+    def predict(self, rows: Sequence[Row]) -> list[dict[str, Any]]:
+        """The predictions for `rows`, as JSON. Raises CursusError with what the server answers otherwise."""
+        inputs = [row["text"] if [*row] == ["text"] else row for row in rows]
+        predictions: list[dict[str, Any]] = self._request("POST", "/predict", {"inputs": inputs})["predictions"]
+        return predictions
+
+    def family(self) -> TaskFamily:
+        """The task family of the served model."""
+        return TaskFamily.model_validate(self._request("GET", "/model")["task"])
+
+    def _request(self, method: str, path: str, payload: Any = None) -> dict[str, Any]:
+        address = urlsplit(self.url)
+        connection = http.client.HTTPConnection(str(address.hostname), address.port, timeout=PATIENCE)
+        login = base64.b64encode(self.account.line.encode()).decode()
+        headers = {"Authorization": f"Basic {login}", "Content-Type": "application/json"}
+        try:
+            connection.request(method, path, json.dumps(payload) if payload is not None else None, headers)
+            response = connection.getresponse()
+            answer: dict[str, Any] = json.loads(response.read())
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            raise CursusError(f"the server at {self.url} did not answer ({error}); start it again") from None
+        finally:
+            connection.close()
+        if response.status != 200:
+            raise CursusError(str(answer.get("detail", response.reason)))
+        return answer
+
+
+def running_server(root: Path, folder: Path, task: str | None) -> RunningServer | None:
+    """The server in this project that answers `task` with the model in `folder`; None when there is none."""
+    record = _read(root)
+    if record is None or (record.folder, record.task) != (str(folder.resolve()), task) or not record.process.alive():
+        return None
+    known = account(root)
+    return RunningServer(record.url, known) if known is not None else None
+
+
+def _read(root: Path) -> ServingRecord | None:
+    try:
+        return ServingRecord.model_validate_json((state_folder(root) / RECORD).read_bytes())
+    except (FileNotFoundError, ValidationError):
+        return None
