@@ -18,6 +18,7 @@ from flows.cli.lattice import lattice
 from flows.cli.options import Dataset, Variants, dataset_names, model_names
 from flows.cli.predict import predict
 from flows.cli.promote import promote, rollback
+from flows.cli.publish import publish
 from flows.cli.recipes import recipes
 from flows.cli.reproduce import reproduce
 from flows.cli.run import Smoke, run
@@ -148,6 +149,7 @@ app.command(rich_help_panel="Train")(lattice)
 app.command(rich_help_panel="Use")(predict)
 app.command(rich_help_panel="Use")(serve)
 app.command(rich_help_panel="Use")(export)
+app.command(rich_help_panel="Use")(publish)
 app.command(rich_help_panel="Use")(promote)
 app.command(rich_help_panel="Use")(rollback)
 app.command(rich_help_panel="Look")(recipes)

@@ -86,15 +86,15 @@ def _settings(shipped: Path, template: str) -> str:
 
 def _data_steps(shipped: Path) -> str:
     """The shipped steps without their dependencies on code, which an installed package has elsewhere."""
-    yaml = YAML(typ="rt")
-    yaml.width = 120
-    document = yaml.load(shipped)
+    reader = YAML(typ="rt")
+    reader.width = 120
+    document = reader.load(shipped)
     for stage in document["stages"].values():
         step: Any = stage.get("do", stage)
         if "deps" in step:
             step["deps"] = [path for path in step["deps"] if not str(path).startswith(CODE)]
     text = io.StringIO()
-    yaml.dump(document, text)
+    reader.dump(document, text)
     return text.getvalue()
 
 

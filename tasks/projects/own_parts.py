@@ -53,13 +53,13 @@ def _problem(attempt: Callable[[], object]) -> tuple[str, ...]:
 
 
 def _parts(folder: Path) -> Iterator[ProjectCheck]:
-    for place in sorted(path for path in folder.glob("*") if path.is_dir()):
-        if place.name not in FAMILIES:
-            if any(own_files(place)):
+    for entry in sorted(path for path in folder.glob("*") if path.is_dir()):
+        if entry.name not in FAMILIES:
+            if any(own_files(entry)):
                 known = ", ".join(FAMILIES)
-                yield ProjectCheck(f"{PARTS}/{place.name}", (f"is no family of components; families: {known}",))
+                yield ProjectCheck(f"{PARTS}/{entry.name}", (f"is no family of components; families: {known}",))
             continue
-        yield from _members(place)
+        yield from _members(entry)
 
 
 def _members(folder: Path) -> Iterator[ProjectCheck]:

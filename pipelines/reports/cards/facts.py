@@ -41,8 +41,8 @@ def facts(dataset: str, settings: DatasetSettings, root: Path, home: Path) -> di
         "family": summary["family"],
         "category": settings.main.family.hub_category,
         "size": next((name for most, name in SIZES if documents < most), LARGEST),
-        "sources": list(_sources(settings, pinned)),
-        "licences": sorted({source["licence"] for source in _sources(settings, pinned)}),
+        "sources": list(licensed_sources(settings, pinned)),
+        "licences": sorted({source["licence"] for source in licensed_sources(settings, pinned)}),
         "verdict": verdict,
         "tables": [
             tables[name]
@@ -62,12 +62,12 @@ def facts(dataset: str, settings: DatasetSettings, root: Path, home: Path) -> di
         "steps": _steps(summary["steps"]),
         "samples": _samples(summary["steps"]),
         "mixtures": summary.get("mixtures", {}),
-        "ledger": _ledger(home / LEDGER, _readers(settings, root)),
+        "ledger": overlaps(home / LEDGER, _readers(settings, root)),
         "preview": preview(settings, root, texts),
     }
 
 
-def _sources(settings: DatasetSettings, pinned: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def licensed_sources(settings: DatasetSettings, pinned: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Every source with its table and its licence."""
     listed: list[tuple[str, Sequence[Source]]] = [("general", settings.general), ("domain", settings.domain)]
     listed += [(name, corpus.sources) for name, corpus in settings.corpora.items()]
@@ -170,7 +170,7 @@ def _alias(settings: DatasetSettings, word: str) -> str:
     return settings.main_name or word if word == MAIN else word
 
 
-def _ledger(path: Path, readers: Mapping[str, str]) -> list[dict[str, Any]] | None:
+def overlaps(path: Path, readers: Mapping[str, str]) -> list[dict[str, Any]] | None:
     """Number of overlaps in the ledger by table, evaluation part, kind and action, with the stages that read the table.
 
     None without a ledger.
