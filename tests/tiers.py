@@ -32,6 +32,7 @@ SLOW_MODULES = (
     "tests/benchmarks/test_pacing.py",
     "tests/benchmarks/test_page.py",
     "tests/benchmarks/test_turns.py",
+    "tests/deploy/test_package.py",
     "tests/faults/",
     "tests/pipelines/serving/runtimes/test_openvino.py",
     "tests/pipelines/training/test_large_tables.py",
@@ -39,6 +40,7 @@ SLOW_MODULES = (
     "tests/pipelines/training/test_resume",
     "tests/tasks/datasets/",
     "tests/tasks/launchers/",
+    "tests/tasks/models/test_serve.py",
     "tests/tasks/servers/",
     "tests/tasks/tracking/test_outages.py",
 )
@@ -56,6 +58,7 @@ TOGETHER: Mapping[str, str] = {
 """Beginnings of paths → the group of what shares a cluster, servers, or models that are kept in memory."""
 SOONER = (
     "tests/tasks/servers/",
+    "tests/deploy/test_package.py",
     "tests/flows/",
     "tests/pipelines/training/test_ranks",
     "tests/pipelines/training/test_resume",

@@ -1,4 +1,4 @@
-"""A model folder in the form that MLflow serves: the folder, the code of `pipelines`, and no pickle.
+"""A model folder in the form that MLflow serves: the folder, the code of `pipelines` and own parts, and no pickle.
 
 serving.py            a classifier of texts    {"inputs": ["a text"]}
 serving_answers.py    any other task           {"dataframe_records": [{column: …}]}
@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from pipelines.components.own_parts import own_roots
 from pipelines.models.extracting import answering_lines, answers_several, extract_task
 from pipelines.serving.answering.examples import family_of, input_columns
 from pipelines.serving.answering.inference import has_class_probabilities
@@ -61,7 +62,7 @@ def save_packed(folder: Path, out: Path) -> None:
             out,
             python_model=str(_source(f"{__package__}.{module}")),
             artifacts={"model": str(served)},
-            code_paths=[str(_source("pipelines").parent)],
+            code_paths=[str(_source("pipelines").parent), *map(str, own_roots())],
             pip_requirements=_requirements(served),
             signature=signature,
             # MLflow accepts no column of lists in an example
