@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.lineage.disk import write_text_atomically
-from pipelines.recipe.folders import RecipeFolders
 from pipelines.recipe.load import Library
 from pipelines.recipe.systems import (
     SYSTEMS,
@@ -105,7 +104,7 @@ def write_page(root: Path) -> None:
 
 def mapped_systems(root: Path) -> list[MappedSystem]:
     """Every system of the project in `root`, in the order of its list."""
-    library = Library(RecipeFolders.of_project(root))
+    library = Library(root / RECIPES)
     implemented = implementations(library.load(name) for name in library.names())
     claimed, measured = read_records(root / claims.RECORDS), read_records(root / lattices.RECORDS)
     plans = read_plans(root)

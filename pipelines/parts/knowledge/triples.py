@@ -13,6 +13,7 @@ from pydantic import Field as Option
 from pipelines.errors import DataError
 from pipelines.parts.knowledge import Knowledge
 from pipelines.parts.knowledge.sentence_trees import Graph, inject
+from pipelines.shipped import own_or_shipped
 from pipelines.task_families.encoding import FieldArrays
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class Triples(Knowledge, name="triples"):
     paper = "arXiv:1909.07606"
 
     file: Path
-    """The file, relative to the current directory or absolute."""
+    """The file, relative to the current directory, or else to what is shipped; or absolute."""
     triples_per_entity: int = Option(2, ge=1)
     """Number of triples that are injected for an occurrence of a subject: its first ones in the file."""
     tokens: int = Option(64, ge=1)
@@ -40,12 +41,17 @@ class Triples(Knowledge, name="triples"):
     """Whether the predicate is injected before the object."""
 
     @property
+    def source(self) -> Path:
+        """Where the file is."""
+        return own_or_shipped(self.file)
+
+    @property
     def reads_files(self) -> tuple[Path, ...]:
-        return (self.file,)
+        return (self.source,)
 
     @property
     def missing(self) -> str | None:
-        if not self.file.is_file():
+        if not self.source.is_file():
             return f"there is no file {self.file}; give a path relative to the current directory, or an absolute one"
         try:
             next(self.read(), None)
@@ -57,7 +63,7 @@ class Triples(Knowledge, name="triples"):
         """Subject, predicate and object of each line. Raises DataError naming the file and the line."""
         opened = gzip.open if self.file.suffix == ".gz" else open
         try:
-            with opened(self.file, "rt", encoding="utf-8") as lines:
+            with opened(self.source, "rt", encoding="utf-8") as lines:
                 for number, line in enumerate(lines, 1):
                     if not line.strip():
                         continue
@@ -85,7 +91,7 @@ class Triples(Knowledge, name="triples"):
 
     def save(self, folder: Path) -> Self:
         # two lines of a stage may have a file each
-        content = self.file.read_bytes()
+        content = self.source.read_bytes()
         copy = Path(f"triples-{sha256(content).hexdigest()[:12]}.tsv{'.gz' if self.file.suffix == '.gz' else ''}")
         (folder / copy).write_bytes(content)
         return self.model_copy(update={"file": copy})
