@@ -18,8 +18,9 @@ from functools import cache
 from pathlib import Path
 
 FIRST_PARTY = ("pipelines", "tasks", "flows")
-OUTSIDE = ("pipelines.safety",)
-"""Packages that decide what is refused or redacted, never what is computed: no identity depends on them."""
+OUTSIDE = ("pipelines.safety", "pipelines.shipped", "pipelines.components.own_parts")
+"""Modules that decide what is refused or redacted, or where files are, never what is computed: no identity depends on
+them."""
 
 
 def source_hash(modules: str | Iterable[str]) -> str:
