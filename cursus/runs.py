@@ -58,8 +58,8 @@ def run(
         print(line, file=sys.stderr, flush=True)
 
     store = Store(store_folder(folder))
+    previewer = requested(folder, store, recipe, dataset, tuple(variants), smoke, until, notify)
     with store.shared(notify):
-        previewer = requested(folder, store, recipe, dataset, tuple(variants), smoke, until, notify)
         outcome = complete(previewer, previewer.before(), threads)
         plan = outcome.preview.plan
         return Run(

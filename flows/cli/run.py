@@ -54,10 +54,10 @@ def run(
     from tasks.datasets.planning import store_folder
 
     store = Store(store_folder(root))
-    hold(store)
     previewer = requested(
         root, store, recipe, dataset, variant or (), smoke, until, lambda line: typer.echo(line, err=True)
     )
+    hold(store)
     preview = previewer.before(only=dry_run)
     if (dry_run or preview.todo) and (seeds := compared_seeds(preview.plan)) is not None:
         show_detectable_difference(console, preview.prepared, seeds)
