@@ -1,5 +1,5 @@
 """The code of an installed package: the wheel holds one top-level package, `cursus`, and inside it the tree of the
-checkout (docs/decisions/0069-one-package-in-a-wheel.md).
+checkout (docs/decisions/0078-one-package-in-a-wheel.md).
 
 Imported before anything else of Cursus: it lets `flows`, `tasks` and `pipelines` be found in that tree, before packages
 of the same names that belong to others. In a checkout there is no such tree, and nothing to do.

@@ -1,5 +1,5 @@
 """What a wheel holds: one top-level package, `cursus`, and below `cursus/tree` the files of the checkout that commands
-need (docs/decisions/0069-one-package-in-a-wheel.md).
+need (docs/decisions/0078-one-package-in-a-wheel.md).
 
 An editable installation stays as it is: its packages are those of the checkout.
 """
