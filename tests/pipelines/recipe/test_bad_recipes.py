@@ -171,8 +171,8 @@ MISTAKES = {
         "hour: {general: {budget: {tokens: 16384}}}", "hour: {genral: {budget: {tokens: 16384}}}", (":34", "genral")
     ),
     "variant that cannot work": Mistake("{budget: {tokens: 16384}}", "{corruption: []}", (":11", "masked_labels")),
-    "unknown base": Mistake("name: good", "name: good\nbase: regmie", (":2", "regmie", "Did you mean 'regime'?")),
-    "base in a circle": Mistake("name: good", "name: good\nbase: good", ("circular", "good → good")),
+    "unknown like": Mistake("name: good", "name: good\nlike: regmie", (":2", "regmie", "Did you mean 'regime'?")),
+    "like in a circle": Mistake("name: good", "name: good\nlike: good", ("circular", "good → good")),
 }
 
 

@@ -45,7 +45,7 @@ IMPOSSIBLE = {
     "an infinite rate": Mistake(*tuned("optimizer: {lr: .inf}"), (":21", "lr", "finite")),
     "an infinite decay": Mistake(*tuned("optimizer: {weight_decay: .inf}"), (":21", "weight_decay", "finite")),
     "betas beyond 1": Mistake(*tuned("optimizer: {betas: [0.9, 1.5]}"), (":21", "betas.1", "less than 1")),
-    "a base that is a number": Mistake("name: good", "name: good\nbase: 5", (":2", "like", "name of a recipe")),
+    "a like that is a number": Mistake("name: good", "name: good\nlike: 5", (":2", "like", "name of a recipe")),
     "a kind that is a list": Mistake("kind: finetune", "kind: [finetune]", (":15", "kind", "name of a kind")),
     "a like that is a list": Mistake("kind: finetune", "like: [general]", (":15", "like", "name of a stage")),
     "a name that is a mapping": Mistake("name: token_mask", "name: {a: 1}", (":9", "corruption", "must be text")),
