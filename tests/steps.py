@@ -55,7 +55,9 @@ def job_of(
             if (role := teacher_role(line)) in step.parents
         },
         features=tuple(folders[step.parents[feature_role(number)]] for number in range(len(step.stage.features))),
-        annotation_models={role: folders[step.parents[role]] for role, _, _ in model_annotations(step.stage)},
+        annotation_models={
+            role: folders[step.parents[role]] for role, _, _ in model_annotations(step.stage) if role in step.parents
+        },
         tables={name: tables[name] for name in step.data},
         out=out,
         runtime=runtime or Runtime(),

@@ -164,7 +164,9 @@ def _job(step: Step, threads: int, context: Context) -> Job:
             context.artifacts[step.parents[feature_role(number)]].folder for number in range(len(step.stage.features))
         ),
         annotation_models={
-            role: context.artifacts[step.parents[role]].folder for role, _, _ in model_annotations(step.stage)
+            role: context.artifacts[step.parents[role]].folder
+            for role, _, _ in model_annotations(step.stage)
+            if role in step.parents  # what judges inherits annotations, and reads none
         },
         subjects=tuple(subjects),
         tables={name: context.root / source.path for name, source in step.data.items()},

@@ -49,10 +49,11 @@ def resumed(name, at=7):
     one, other = weights(name), weights(f"{name}-again")
     return begins, one.keys() == other.keys() and all(torch.equal(value, other[key]) for key, value in one.items())
 for step in plan.steps:
-    run(job(step.name, folder / step.name))
+    if not step.stage.kind.judges:
+        run(job(step.name, folder / step.name))
 """
 )
-"""Trains every stage of a recipe into a folder of its name."""
+"""Trains every stage of a recipe that trains into a folder of its name."""
 
 
 def outcome_with(folder: Path, files: Mapping[str, str], recipe: str, tables: dict[str, Path], script: str) -> Any:

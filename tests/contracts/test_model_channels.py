@@ -62,6 +62,13 @@ CLASSIFY = """\
     strategy: full
     optimizer: {lr: 3.0e-3, precision: 32-true}
     budget: {epochs: 2, batch_texts: 8, length: 48}
+  share:
+    like: classify
+    budget: {epochs: 1}
+    lines:
+      topic: {}
+      again: {head: {name: sequence_classification, pooling: cls}, annotations: {name: state_senses, from: vectors}}
+  report: {kind: evaluate, start: classify, corpus: task, suite: scores}
 """
 RECIPE = recipe_of("small", "arXiv:1504.06654", masked_lm_stage("vectors", tokens=4096), SENSES, CLASSIFY)
 SCRIPT = (
@@ -82,12 +89,16 @@ def fingerprints(text, name="small"):
 written = (folder / "small.yaml").read_text()
 renamed = fingerprints(written.replace("  vectors:", "  first:").replace("from: vectors", "from: first"))
 other = fingerprints(written.replace("from: vectors", "from: wide") + WIDE)
-# what the finished model reads is its own copy
+# a line of its own, alone
+from pipelines.models.extracting import extract_task
+extracted = extract_task(folder / "share", "again", folder / "alone")
 moved = folder / "elsewhere" / "model"
 shutil.copytree(folder / "classify", moved)
 text = "Send an email to the list of addresses, and wait for an answer."
 before = Answerer(folder / "classify").answer([{"text": text}])
 shutil.rmtree(folder / "vectors")
+together, alone = (Answerer(one, task=task).answer([{"text": text}])
+                   for one, task in ((folder / "share", "again"), (extracted, None)))
 after = Answerer(moved).answer([{"text": text}])
 model = open_model(moved, "cpu")
 (annotation,) = model.record.annotations
@@ -113,9 +124,11 @@ print(json.dumps({
     "resumed": begins,
     "same": same,
     "parents": {name: sorted(step.parents) for name, step in steps.items()},
+    "judging": [bool(steps["report"].stage.annotations), job("report", folder / "report").annotation_models],
     "renamed": renamed["senses"] == steps["senses"].fingerprint,
     "other": other["senses"] != steps["senses"].fingerprint,
     "answers": [before, after],
+    "lines": [together, alone],
     "read": read.tolist(),
     "direct": (1 + states[:, :4].argmax(1)).tolist(),
     "by_word": by_word.tolist(),
@@ -149,12 +162,17 @@ def test_the_stage_that_is_read_is_a_parent_and_its_name_is_no_identity(outcome:
         "vectors": [],
         "senses": ["annotations:0"],
         "classify": ["annotations:0", "start"],
+        "share": ["annotations:0", "annotations:again:0", "start"],
+        "report": ["subject:classify@0"],
     }
+    assert outcome["judging"] == [True, {}], "what judges inherits an annotation, and reads no model of its own"
     assert outcome["renamed"] and outcome["other"]
 
 
 def test_a_finished_model_holds_the_one_that_it_reads(outcome: dict[str, Any]) -> None:
     before, after = outcome["answers"]
     assert before == after
+    together, alone = outcome["lines"]
+    assert together == alone, "a task that is taken out of several, too"
     (record,) = outcome["record"]
     assert record["name"] == "state_senses" and not record["from"] and len(record["folder"]) == 12

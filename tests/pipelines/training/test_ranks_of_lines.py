@@ -27,11 +27,13 @@ class Silent:
     def finished(self, job: Job, result: Result) -> None: ...
 
 
+@pytest.mark.parametrize("strategy", ["full", "{name: projected_attention, size: 8, heads: 2}"])
 def test_sharded_weights_train_several_heads_as_whole_ones_do(
-    sources: dict[str, DataSource], tables: dict[str, Path], forked: ForkedSession, tmp_path: Path
+    strategy: str, sources: dict[str, DataSource], tables: dict[str, Path], forked: ForkedSession, tmp_path: Path
 ) -> None:
     """Dropout is off: each rank draws its own masks. Weights of which a rank holds half are saved whole."""
     recipe = RECIPE.replace("dropout: 0.1", "dropout: 0.0").replace("{epochs: 2,", "{epochs: 0.5,")
+    recipe = recipe.replace("start: general\n    strategy: full", f"start: general\n    strategy: {strategy}")
     steps = {step.name: step for step in plan_of(library_of(tmp_path, lines=recipe), "lines", sources).steps}
     general = job_of(steps["general"], {}, tables, tmp_path / "general")
     run(general)
