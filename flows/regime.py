@@ -120,6 +120,7 @@ def carry_out(request: Request, root: Path, *, threads: int | None = None, until
             log="training",
             began=began,
             smoke=request.smoke,
+            variants=request.variants,
         ) as under_way:
             under_way.compute(threads or hardware.cores())
             context = under_way.context
@@ -129,7 +130,13 @@ def carry_out(request: Request, root: Path, *, threads: int | None = None, until
             show_scores(whole(plan), whole(context))
             # last: an execution with a report is complete
             report = publish_report(
-                identifier, whole(plan), whole(prepared), started, under_way.seconds, whole(context)
+                identifier,
+                whole(plan),
+                whole(prepared),
+                started,
+                under_way.seconds,
+                whole(under_way.parameters),
+                whole(context),
             )
     return RegimeResult(
         execution=identifier,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,14 +17,19 @@ from pydantic import BaseModel
 from flows.process.outcome import record_outcome
 from pipelines.lineage.locks import Lock
 from pipelines.lineage.store import Store
+from pipelines.recipe.final_models import lineage_steps
 from pipelines.recipe.plan import Plan
+from tasks.datasets.planning import sources
 from tasks.datasets.prepared import Prepared
 from tasks.display.artifacts import ARTIFACTS
 from tasks.display.progress import TerminalProgress
 from tasks.environment import project_root, state_folder
 from tasks.launchers.settings import TrainingSettings
+from tasks.records.execution_parameters import execution_parameters
+from tasks.records.headlines import headline_of
 from tasks.servers.environment import prepare_environment
 from tasks.servers.flow_runs import recorded, report_ended_runs
+from tasks.stages.conditions import commit_of
 from tasks.stages.steps import Context, run_step, use_cached
 from tasks.tracking.executions import Tracker
 
@@ -66,6 +71,8 @@ class Execution:
     claims: ExitStack
     began: float
     """Value of time.monotonic() at its start."""
+    parameters: Mapping[str, str]
+    """What was requested."""
 
     @property
     def seconds(self) -> float:
@@ -90,6 +97,7 @@ def execution(
     log: str,
     began: float,
     smoke: bool,
+    variants: Sequence[str] = (),
 ) -> Iterator[Execution]:
     """Open an execution with its own launcher, whose log files start with `log`; record in MLflow how the block
     ended, for a `smoke` run in an experiment of its own."""
@@ -100,7 +108,17 @@ def execution(
     ):
         tracker = Tracker(root)
         planned = [{"step": step.label, "fingerprint": step.fingerprint} for step in plan.steps]
-        tracker.begin_execution(identifier, plan.recipe.name, prepared.name, planned, store, smoke=smoke)
+        parameters = execution_parameters(plan, prepared.name, variants, training, commit_of(root), smoke=smoke)
+        tracker.begin_execution(
+            identifier,
+            plan.recipe.name,
+            prepared.name,
+            planned,
+            store,
+            smoke=smoke,
+            parameters=parameters,
+            data=sources(root, prepared),
+        )
         context = Context(
             root=root,
             store=store,
@@ -111,13 +129,15 @@ def execution(
             progress=progress,
             smoke=smoke,
         )
-        under_way = Execution(identifier, plan, context, claims, began)
+        under_way = Execution(identifier, plan, context, claims, began, parameters)
         try:
             yield under_way
         except BaseException as error:
             tracker.finish_execution("FAILED" if isinstance(error, Exception) else "KILLED", {})
             raise
-        tracker.finish_execution("FINISHED", {"seconds": under_way.seconds, "computed": len(context.seconds)})
+        headline = headline_of(store, lineage_steps(plan))
+        took = {"run/seconds": under_way.seconds, "run/computed": len(context.seconds)}
+        tracker.finish_execution("FINISHED", {**headline.metrics, **took}, headline.models)
 
 
 def compute(plan: Plan, context: Context, cores: int, claims: ExitStack) -> None:

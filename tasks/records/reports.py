@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from pipelines.reports.anchors import read_anchors
 from pipelines.reports.index import best_scores, render_index
 from pipelines.reports.score_tables import EXECUTION, ScoreTable, is_smoke
 from tasks.datasets.prepared import Prepared
+from tasks.records.headlines import Headline
 
 
 def execution_record(
@@ -27,16 +28,21 @@ def execution_record(
     computed: dict[str, float],
     mlflow_run_id: str | None,
     prefect_flow_run_id: str | None,
+    parameters: Mapping[str, str],
+    headline: Headline,
     *,
     smoke: bool = False,
 ) -> dict[str, Any]:
-    """The record of an execution: every step of the plan, whether it was computed here, and its time."""
+    """The record of an execution: what was requested, every step of the plan, whether it was computed here, and its
+    time, and what it is compared by."""
     return {
         "id": identifier,
         "recipe": plan.recipe.name,
         "paper": plan.recipe.paper,
         "dataset": dataset,
         "smoke": smoke,
+        "parameters": dict(parameters),
+        "headline": headline.record(),
         "started": started,
         "seconds": round(seconds, 1),
         "mlflow_run_id": mlflow_run_id,

@@ -28,7 +28,7 @@ def conditions(
         python=platform.python_version(),
         platform=platform.platform(),
         packages={name: importlib.metadata.version(name) for name in LIBRARIES},
-        commit=_commit(root),
+        commit=commit_of(root),
         started=began,
         seconds=round(seconds, 3),
         resumed_from_step=result.resumed_from_step if result else None,
@@ -40,7 +40,7 @@ def conditions(
 
 
 @cache
-def _commit(root: Path) -> str | None:
+def commit_of(root: Path) -> str | None:
     """The commit of the checkout, with `+` if tracked files differ from it other than documents, which change no
     result and which measurements write; None outside git."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from pipelines.reports.elements.wording import metric_name
 from pipelines.safety.redaction import redacted_errors
 from tasks.datasets.prepared import Prepared
 from tasks.display.artifacts import ARTIFACTS
+from tasks.records.headlines import headline_of
 from tasks.records.reports import execution_record, score_tables, write_report
 from tasks.servers.services import MLFLOW_PORT, running
 from tasks.stages.offer import Offer, offer_of
@@ -26,7 +28,13 @@ from tasks.stages.steps import Context
 @task(name="report", cache_policy=NO_CACHE)
 @redacted_errors()
 def publish_report(
-    identifier: str, plan: Plan, prepared: Prepared, started: datetime, seconds: float, context: Context
+    identifier: str,
+    plan: Plan,
+    prepared: Prepared,
+    started: datetime,
+    seconds: float,
+    parameters: Mapping[str, str],
+    context: Context,
 ) -> Path:
     """Render the execution's report, log it to MLflow, and link both in Prefect."""
     execution = execution_record(
@@ -38,6 +46,8 @@ def publish_report(
         context.seconds,
         context.tracker.run_id,
         str(flow_run.id) if flow_run.id else None,
+        parameters,
+        headline_of(context.store, lineage_steps(plan)),
         smoke=context.smoke,
     )
     page = write_report(context.root, execution, context.store, prepared)

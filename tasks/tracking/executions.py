@@ -18,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from pipelines.lineage.provenance import DataSource
 from pipelines.lineage.store import Artifact, Store
 from tasks.decisions.journal import PromotionJournal
 from tasks.servers.tracking_database import refuse_network_folder
@@ -100,11 +101,14 @@ class Tracker:
         store: Store,
         *,
         smoke: bool = False,
+        parameters: Mapping[str, str] | None = None,
+        data: Mapping[str, DataSource] | None = None,
     ) -> None:
         """Open the run of an execution, after sending what earlier executions left unsent and what MLflow lacks of
         `store`.
 
-        A `smoke` run is recorded in an experiment of its own. Raises CursusError when the tracking database is in a
+        `parameters` are what was requested, `data` are the tables of the dataset. A `smoke` run is recorded in an
+        experiment of its own. Raises CursusError when the tracking database is in a
         folder that cannot hold one.
         """
         refuse_network_folder(self.recorder.root, self.recorder.uri)
@@ -114,7 +118,17 @@ class Tracker:
         self._outbox = Outbox(self._send, self.recorder.is_unavailable, self.recorder.advice)
         self._outbox.put([CatchUp(store=store.root)])
         steps = [dict(step) for step in plan]
-        self._put(ExecutionBegan(execution=execution_id, recipe=recipe, dataset=dataset, plan=steps, smoke=smoke))
+        self._put(
+            ExecutionBegan(
+                execution=execution_id,
+                recipe=recipe,
+                dataset=dataset,
+                plan=steps,
+                smoke=smoke,
+                parameters=dict(parameters or {}),
+                data=dict(data or {}),
+            )
+        )
 
     def begin_step(self, step: TrackedStep) -> None:
         """Open a nested run for a step that is about to train, or reopen that of an interrupted attempt.
@@ -181,14 +195,18 @@ class Tracker:
             return {}
         return self._writer.versions
 
-    def finish_execution(self, status: Status, headline: Mapping[str, float]) -> None:
+    def finish_execution(
+        self, status: Status, headline: Mapping[str, float], models: Mapping[str, str] | None = None
+    ) -> None:
         """Close the execution's run with `status`, and any of its steps still open as killed.
+
+        `models` are the names of the models that the scores of `headline` are of.
 
         Waits until MLflow has recorded everything, at most `PATIENCE` seconds while it does not answer.
         """
         for fingerprint in list(self._samplers):
             self._stop_sampling(fingerprint)
-        self._put(ExecutionEnded(status=status, headline=dict(headline)))
+        self._put(ExecutionEnded(status=status, headline=dict(headline), models=dict(models or {})))
         if self._outbox is None:
             return
         # a user who interrupts a run waits for the shell prompt

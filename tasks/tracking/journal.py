@@ -19,6 +19,7 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from pipelines.lineage.locks import Lock
+from pipelines.lineage.provenance import DataSource
 from tasks.environment import state_folder
 from tasks.tracking.tracked_values import TrackedStep
 
@@ -57,6 +58,10 @@ class ExecutionBegan(Entry):
     dataset: str
     plan: list[dict[str, Any]]
     smoke: bool = False
+    parameters: dict[str, str] = {}
+    """What was requested (`tasks.records.execution_parameters`)."""
+    data: dict[str, DataSource] = {}
+    """The tables of the dataset."""
 
 
 class StepBegan(Entry):
@@ -136,6 +141,8 @@ class ExecutionEnded(Entry):
     event: Literal["execution ended"] = "execution ended"
     status: Status
     headline: dict[str, float]
+    models: dict[str, str] = {}
+    """`best`, `served`, `baseline` → names of the models that the headline scores are of."""
 
 
 AnyEntry = Annotated[

@@ -19,9 +19,13 @@ from urllib.parse import urlparse
 from urllib.request import url2pathname
 
 from pipelines.lineage.provenance import Provenance
+from pipelines.safety.redaction import redacted
 from tasks.environment import state_folder, tracking_uri
 from tasks.servers.tracking_database import is_database, migrate_tracking_store
-from tasks.tracking.tracked_values import TrackedStep, dataset_inputs, final_numbers, parameters, points
+from tasks.tracking.parent_models import parent_model_tags
+from tasks.tracking.run_names import step_run_name
+from tasks.tracking.stage_parameters import SETTINGS, stage_parameters
+from tasks.tracking.tracked_values import TrackedStep, dataset_inputs, final_numbers, points
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -125,16 +129,18 @@ class Recorder:
             tags["cursus.execution"] = parent.data.tags.get("cursus.execution", "")
             experiment = parent.info.experiment_id
         experiment = experiment or self.experiment(step.dataset or step.recipe)
-        run = self.client.create_run(experiment, start_time=begun, tags=tags, run_name=step.name)
+        name = step_run_name(step.name, step.recipe, tags.get("cursus.execution"), step.fingerprint)
+        run = self.client.create_run(experiment, start_time=begun, tags=tags, run_name=name)
         run_id = str(run.info.run_id)
         self.describe(run_id, step)
         return run_id
 
     def describe(self, run_id: str, step: TrackedStep) -> None:
-        """Log the parameters and the inputs of a step. Idempotent."""
+        """Log the parameters, the settings and the inputs of a step. Idempotent."""
         from mlflow.entities import LoggedModelInput
 
-        self.client.log_batch(run_id, params=parameters(step.settings))
+        self.client.log_batch(run_id, params=stage_parameters(step))
+        self.client.log_text(run_id, redacted(json.dumps(dict(step.settings), indent=1)), SETTINGS)
         models = [model for parent_of in dict.fromkeys(step.parents.values()) if (model := self.model_of(parent_of))]
         self.client.log_inputs(
             run_id,
@@ -151,8 +157,8 @@ class Recorder:
             (run for run in unfinished if run.info.status != "RUNNING" or "cursus.projected" in run.data.tags), None
         )
 
-    def reopen_run(self, run: Run, parent: Run) -> None:
-        """Reopen the run of an earlier attempt, nested in `parent`."""
+    def reopen_run(self, run: Run, step: TrackedStep, parent: Run) -> None:
+        """Reopen the run of an earlier attempt at `step`, nested in `parent`."""
         run_id, execution = str(run.info.run_id), parent.data.tags.get("cursus.execution", "")
         before = run.data.tags.get("cursus.execution", "")
         if before != execution:
@@ -162,8 +168,8 @@ class Recorder:
             self.client.set_tag(run_id, "cursus.execution", execution)
         if "cursus.error" in run.data.tags:
             self.client.delete_tag(run_id, "cursus.error")
-        if run.info.status != "RUNNING":
-            self.client.update_run(run_id, "RUNNING")
+        name = step_run_name(step.name, step.recipe, execution, step.fingerprint)
+        self.client.update_run(run_id, "RUNNING", name)
 
     def last_steps(self, run_id: str) -> dict[str, int]:
         """The last logged step of each training metric of a run."""
@@ -179,7 +185,8 @@ class Recorder:
             for name in provenance.files:
                 self.client.log_artifact(run_id, str(folder / name))
         else:
-            model_id = self.log_model(step.name.replace("@", "-"), run_id, folder, step.tags(), provenance.kind)
+            tags = {**step.tags(), **parent_model_tags(self, step)}
+            model_id = self.log_model(step.name.replace("@", "-"), run_id, folder, tags, provenance.kind)
             self._models[step.fingerprint] = model_id
         self.client.log_batch(run_id, metrics=final_points(provenance, ended, model_id))
         self.link_output(run_id, model_id, provenance)

@@ -1,6 +1,5 @@
-"""Conversion of a step's settings, metrics and tables to MLflow's parameters, metrics and dataset inputs.
+"""Conversion of a step's metrics and tables to MLflow's metrics and dataset inputs.
 
-settings    {"objective": [{"name": "masked_lm", "weight": 1}]}  →  objective=masked_lm, objective.masked_lm.weight=1
 lines       {"step": 20, "tokens": 4096, "train/loss": 5.1}      →  one point a number, on the axis of steps
 tables      {"train": DataSource(digest, path)}                  →  a dataset input with rows, schema and context
 """
@@ -15,11 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from pipelines.lineage.provenance import DataSource, Provenance
-from pipelines.safety.redaction import redacted
 from pipelines.task_families.labelled_tables import task_and_part
 
 if TYPE_CHECKING:
-    from mlflow.entities import DatasetInput, Metric, Param
+    from mlflow.entities import DatasetInput, Metric
 
     from pipelines.recipe.plan import Step
 
@@ -114,32 +112,6 @@ def key(name: str) -> str:
     return re.sub(r"[^\w\-. /:]", ".", name)[:LONGEST_KEY]
 
 
-def parameters(settings: Mapping[str, Any]) -> list[Param]:
-    """The settings of a stage, flattened: one parameter a leaf, none for what is not set."""
-    from mlflow.entities import Param
-
-    leaves = ((name, redacted(value)) for name, value in _leaves("", settings) if value != "")
-    return [Param(key(name), value[:LONGEST_VALUE]) for name, value in leaves]
-
-
-def _leaves(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
-    if isinstance(value, Mapping):
-        if prefix and isinstance(value.get("name"), str):
-            yield prefix, value["name"]
-            value = {name: inner for name, inner in value.items() if name != "name"}
-        for name, inner in value.items():
-            yield from _leaves(f"{prefix}.{name}" if prefix else str(name), inner)
-    elif isinstance(value, (list, tuple)):
-        # an item without a name is identified by its index
-        names = [item.get("name", index) if isinstance(item, Mapping) else item for index, item in enumerate(value)]
-        yield prefix, ", ".join(map(str, names))
-        for name, item in zip(names, value, strict=True):
-            if isinstance(item, Mapping):
-                yield from _leaves(f"{prefix}.{name}", {key: part for key, part in item.items() if key != "name"})
-    elif value is not None:
-        yield prefix, str(value)
-
-
 def points(lines: Iterable[Mapping[str, Any]], begun: int, ended: int) -> list[Metric]:
     """One point for every number in the lines of `metrics.jsonl`, tokens included, so that curves can be drawn over
     them.
@@ -201,6 +173,11 @@ def dataset_inputs(root: Path, data: Mapping[str, DataSource]) -> list[DatasetIn
         context = CONTEXTS.get((task_and_part(table) or ("", table))[1], "training")
         inputs.append(DatasetInput(dataset, tags=[InputTag("mlflow.data.context", context)]))
     return inputs
+
+
+def table_rows(path: Path) -> int | None:
+    """The number of rows of a table; None when it no longer exists."""
+    return _footer(path)[1]
 
 
 def _footer(path: Path) -> tuple[str | None, int | None]:

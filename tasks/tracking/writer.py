@@ -15,6 +15,7 @@ from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Store
 from pipelines.reports.elements.table import TABLES
 from tasks.tracking.backfill import ensure_run
+from tasks.tracking.execution_runs import describe_execution
 from tasks.tracking.journal import (
     Entry,
     ExecutionBegan,
@@ -22,7 +23,6 @@ from tasks.tracking.journal import (
     MetricsMeasured,
     ModelsOffered,
     ReportWritten,
-    Status,
     StepBegan,
     StepCached,
     StepFailed,
@@ -32,7 +32,8 @@ from tasks.tracking.journal import (
 )
 from tasks.tracking.recorder import Recorder, final_points
 from tasks.tracking.registry import Registry
-from tasks.tracking.tracked_values import TrackedStep, points
+from tasks.tracking.run_names import EXECUTION, execution_run_name
+from tasks.tracking.tracked_values import TrackedStep, key, points
 
 if TYPE_CHECKING:
     from mlflow.entities import Metric, Run
@@ -87,7 +88,7 @@ class MLflowWriter:
             case ModelsOffered() as entry:
                 self.versions = self._register(entry)
             case ExecutionEnded() as entry:
-                self._end(entry.status, entry.headline, entry.when)
+                self._end(entry)
 
     def write_journal(self, entries: Iterable[Entry]) -> None:
         """Write a whole journal. Without an entry of how the execution ended, its process was killed."""
@@ -95,21 +96,23 @@ class MLflowWriter:
         for batch in batches(known):
             self.write(batch)
         if known and not isinstance(known[-1], ExecutionEnded):
-            self._end("KILLED", {}, known[-1].when)
+            self._end(ExecutionEnded(status="KILLED", headline={}, when=known[-1].when))
 
     def _begin(self, entry: ExecutionBegan) -> None:
         self._execution = entry.execution
         self._experiment = self.recorder.experiment(entry.dataset, smoke=entry.smoke)
-        name = f"{entry.recipe} {entry.execution}"
+        name = execution_run_name(entry.recipe, entry.parameters.get("variants"), entry.execution)
         run = self._find(f"attributes.run_name = '{name}'")
         if run is None:
             tags = {
                 "cursus.execution": entry.execution,
                 "cursus.recipe": entry.recipe,
+                "cursus.kind": EXECUTION,
                 "mlflow.source.name": "cursus run",
             }
             run = self.recorder.client.create_run(self._experiment, entry.when, tags=tags, run_name=name)
         self.run_id = str(run.info.run_id)
+        describe_execution(self.recorder, self.run_id, entry.dataset, entry.parameters, entry.data)
         self.recorder.client.log_dict(self.run_id, {"steps": entry.plan}, "plan.json")
 
     def _begin_step(self, entry: StepBegan) -> None:
@@ -123,7 +126,7 @@ class MLflowWriter:
             run_id = self.recorder.open_run(step, parent, begun=entry.when)
         else:
             run_id = str(run.info.run_id)
-            self.recorder.reopen_run(run, parent)
+            self.recorder.reopen_run(run, step, parent)
             self.recorder.describe(run_id, step)
             self._last_steps[run_id] = self.recorder.last_steps(run_id)
         self._begun[run_id] = int(run.info.start_time) if run is not None else entry.when
@@ -185,18 +188,19 @@ class MLflowWriter:
             Store(entry.store), answering, backbone, entry.scores, entry.warning, entry.about
         )
 
-    def _end(self, status: Status, headline: dict[str, float], when: int) -> None:
-        """Close the execution's run with `status`, and steps that neither finished nor failed as killed."""
-        from mlflow.entities import Metric
+    def _end(self, entry: ExecutionEnded) -> None:
+        """Close the execution's run, and steps that neither finished nor failed as killed."""
+        from mlflow.entities import Metric, RunTag
 
         if self.run_id is None:
             return
         for run in self.recorder.client.search_runs([self._experiment], f"{self._own_runs} and {OPEN}"):
             if run.info.run_id != self.run_id:
-                self.recorder.client.set_terminated(run.info.run_id, "KILLED", when)
-        metrics = [Metric(name, float(value), when, 0) for name, value in headline.items()]
-        self.recorder.client.log_batch(self.run_id, metrics=metrics)
-        self.recorder.client.set_terminated(self.run_id, status, when)
+                self.recorder.client.set_terminated(run.info.run_id, "KILLED", entry.when)
+        metrics = [Metric(key(name), float(value), entry.when, 0) for name, value in entry.headline.items()]
+        tags = [RunTag(f"cursus.{side}", name) for side, name in entry.models.items()]
+        self.recorder.client.log_batch(self.run_id, metrics=metrics, tags=tags)
+        self.recorder.client.set_terminated(self.run_id, entry.status, entry.when)
 
     def _parent(self) -> Run:
         assert self.run_id is not None, "an execution begins before its steps"

@@ -26,5 +26,5 @@ def test_a_commit_with_changed_sources_is_marked_and_one_with_changed_documents_
 
 
 def commit_of(root: Path) -> str | None:
-    recorded._commit.cache_clear()
+    recorded.commit_of.cache_clear()
     return conditions(root, Runtime()).commit

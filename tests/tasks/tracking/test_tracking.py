@@ -17,7 +17,7 @@ from tasks.tracking.backfill import TrackingBackfill
 from tasks.tracking.executions import Tracker
 from tasks.tracking.journal import has_pending
 from tasks.tracking.recorder import Recorder
-from tasks.tracking.tracked_values import TrackedStep, key, parameters, points
+from tasks.tracking.tracked_values import TrackedStep, points
 from tests.tasks.conftest import Builder, executing
 
 LINES = [
@@ -27,15 +27,20 @@ LINES = [
 
 
 def runs_by_name(tracker: Tracker) -> dict[str, Run]:
-    """All runs. A search does not fill in the models that a run used, so each is fetched."""
+    """All runs, by step. A search does not fill in the models that a run used, so each is fetched."""
     found = tracker.recorder.client.search_runs(tracker.recorder.experiments())
-    return {run.info.run_name: tracker.recorder.client.get_run(run.info.run_id) for run in found}
+    return {step_of(run): tracker.recorder.client.get_run(run.info.run_id) for run in found}
 
 
 def statuses(recorder: Recorder) -> dict[str, str]:
-    """Run name to status."""
+    """Step, or name of an execution, to status."""
     runs = recorder.client.search_runs(recorder.experiments())
-    return {run.info.run_name: run.info.status for run in runs}
+    return {step_of(run): run.info.status for run in runs}
+
+
+def step_of(run: Run) -> str:
+    """`classify@1` of a step, the whole name of an execution."""
+    return str(run.info.run_name).partition(" · ")[0]
 
 
 def curve(recorder: Recorder, run: str) -> list[tuple[int, float]]:
@@ -85,12 +90,15 @@ def test_an_execution_is_told_whole(root: Path, builder: Builder) -> None:
     runs = runs_by_name(tracker)
     assert set(runs) == {"bert e1", "general", "classify@1"}
     first, second = runs["general"], runs["classify@1"]
-    assert first.outputs is not None and second.inputs is not None
+    assert first.outputs is not None and second.inputs is not None and second.outputs is not None
     assert first.data.tags["mlflow.parentRunId"] == parent
     assert first.data.tags["cursus.fingerprint"] == general.fingerprint
     assert second.data.tags["cursus.parent.start"] == general.fingerprint
-    assert first.data.params["objective"] == "masked_lm"
-    assert first.data.params["objective.masked_lm.weight"] == "1.0"
+    assert (first.info.run_name, second.info.run_name) == ("general · regime e1", "classify@1 · regime e1")
+    assert (first.data.params["objective"], first.data.params["head"]) == ("masked_lm", "none")
+    assert first.data.params.keys() == second.data.params.keys(), "every stage has the same keys"
+    settings = json.loads(Path(client.download_artifacts(first.info.run_id, "settings.json")).read_text())
+    assert settings["objective"] == [{"name": "masked_lm", "weight": 1.0}]
     assert first.data.metrics["validation/loss"] == 4.2
     assert first.data.metrics["system/cpu_utilization_percentage"] >= 0
     history = client.get_metric_history(first.info.run_id, "train/loss")
@@ -107,6 +115,10 @@ def test_an_execution_is_told_whole(root: Path, builder: Builder) -> None:
     model = client.get_logged_model(made.model_id)
     assert str(model.status) == "READY"
     assert model.source_run_id == first.info.run_id
+    (made_next,) = second.outputs.model_outputs
+    of_next = client.get_logged_model(made_next.model_id).tags
+    assert of_next["cursus.parent_model.start"] == model.model_id
+    assert f"[general](#/experiments/{model.experiment_id}/models/{model.model_id})" in of_next["mlflow.note.content"]
     assert {metric.key: metric.value for metric in model.metrics or []}["validation/loss"] == 4.2
     logged = Path(model.artifact_location.removeprefix("file://")) / "model.safetensors"
     assert digest_file(logged) == general.provenance.files["model.safetensors"].sha256
@@ -234,7 +246,7 @@ def test_a_step_that_was_interrupted_goes_on_in_its_own_run(root: Path, builder:
     third.begin_execution("e3", "bert", "docs", [], Store(root / "empty"))
     third.begin_step(step)
     third.finish_execution("KILLED", {})
-    attempts = third.recorder.client.search_runs(third.recorder.experiments(), "attributes.run_name = 'general'")
+    attempts = third.recorder.client.search_runs(third.recorder.experiments(), "tags.`cursus.stage` = 'general'")
     assert len(attempts) == 2, "what is finished is not opened"
 
 
@@ -259,35 +271,3 @@ def test_a_broken_database_is_one_warning_and_no_error(
         "MLflow has not recorded everything",
     ]
     assert has_pending(root), "the next run may find a database that works"
-
-
-def test_what_has_no_name_is_known_by_its_place() -> None:
-    settings = {
-        "suite": [{"name": "effects", "paths": [{"stage": "a", "through": []}, {"stage": "b", "through": ["x"]}]}]
-    }
-    found = {param.key: param.value for param in parameters(settings)}
-    assert found["suite"] == "effects" and found["suite.effects.paths"] == "0, 1"
-    assert found["suite.effects.paths.1.stage"] == "b" and found["suite.effects.paths.1.through"] == "x"
-
-
-def test_settings_become_flat_parameters_that_mlflow_takes() -> None:
-    settings = {
-        "kind": "pretrain",
-        "backbone": {"name": "transformer", "dims": {"hidden_size": 64}},
-        "corruption": [{"name": "token_mask", "rate": 0.15}, {"name": "shuffle"}],
-        "seeds": [0, 1],
-        "teacher": None,
-        "suite": [],
-        "long": "x" * 10_000,
-    }
-    found = {parameter.key: parameter.value for parameter in parameters(settings)}
-    assert len(found.pop("long")) == 6000
-    assert found == {
-        "kind": "pretrain",
-        "backbone": "transformer",
-        "backbone.dims.hidden_size": "64",
-        "corruption": "token_mask, shuffle",
-        "corruption.token_mask.rate": "0.15",
-        "seeds": "0, 1",
-    }
-    assert key("subject:classify@0") == "subject:classify.0"

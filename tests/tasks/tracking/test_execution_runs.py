@@ -1,0 +1,54 @@
+"""What the run of an execution holds, so that two of them can be compared: parameters, the dataset, models."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from pipelines.lineage.store import Store
+from pipelines.recipe.load import Library
+from tasks.tracking.executions import Tracker
+from tasks.tracking.stage_parameters import READ, stage_parameters
+from tasks.tracking.tracked_values import TrackedStep
+from tests.tasks.conftest import Builder
+
+PARAMETERS = {"dataset": "docs", "recipe": "bert", "variants": "hour, minilm", "smoke": "false", "commit": ""}
+RECIPES = Path(__file__).parents[3] / "recipes"
+
+
+def test_an_execution_has_parameters_its_dataset_and_the_names_of_its_models(root: Path, builder: Builder) -> None:
+    tables = {"train": builder.table("train", ["a", "b"]), "test": builder.table("test", ["c"])}
+    digests = []
+    for name in ("e1", "e2"):
+        tracker = Tracker(root)
+        nothing = Store(root / "empty")
+        tracker.begin_execution(f"now-{name}", "bert", "docs", [], nothing, parameters=PARAMETERS, data=tables)
+        tracker.finish_execution("FINISHED", {"best/accuracy": 0.7}, {"best": "classify"})
+        assert tracker.failure is None and tracker.run_id is not None
+        run = tracker.recorder.client.get_run(tracker.run_id)
+        assert run.info.run_name == f"bert hour minilm now-{name}"
+        assert run.data.params == {key: value for key, value in PARAMETERS.items() if value}
+        assert run.data.metrics == {"best/accuracy": 0.7}
+        assert run.data.tags["cursus.kind"] == "execution" and run.data.tags["cursus.best"] == "classify"
+        assert run.inputs is not None
+        (given,) = run.inputs.dataset_inputs
+        assert given.dataset.name == "docs" and json.loads(given.dataset.source) == {"uri": "data/prepared/docs"}
+        assert json.loads(given.dataset.profile or "") == {"num_rows": 3, "train": 2, "test": 1}
+        digests.append(given.dataset.digest)
+        tables["test"] = builder.table("test", ["d"])
+    assert digests[0] != digests[1], "other test examples are another dataset"
+
+
+def test_stages_of_all_recipes_have_the_same_parameters() -> None:
+    library = Library(RECIPES)
+    every = [(name, *stage) for name in library.names() for stage in library.load(name).stages.items()]
+    for recipe, name, stage in every:
+        settings = stage.model_dump(mode="json")
+        step = TrackedStep("f" * 64, recipe, name, stage.kind.value, 0, settings, {}, {}, name)
+        found = {param.key: param.value for param in stage_parameters(step)}
+        assert tuple(found) == ("recipe", "stage", "kind", "seed", "dataset", *READ)
+        if stage.trains:
+            assert found["learning_rate"] == f"{stage.optimizer.lr:g}" and found["objective"] != "none"
+        elif stage.kind.judges:
+            assert found["learning_rate"] == found["batch"] == "none", "a default that means nothing"
+    assert len({stage.kind for _, _, stage in every}) > 4
