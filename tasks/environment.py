@@ -49,6 +49,8 @@ PATIENT = {
 }
 
 
+MLFLOW_PORT = 5000
+"""Port of the MLflow server of `cursus up`, if it is free."""
 ACCOUNT = "account"
 """File of the state folder with the name and password of the servers' account."""
 

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from flows.cli.compare import compare
 from flows.cli.doctor import doctor
 from flows.cli.exit_status import handle_errors
 from flows.cli.export import export
@@ -154,6 +155,7 @@ app.command(rich_help_panel="Use")(promote)
 app.command(rich_help_panel="Use")(rollback)
 app.command(rich_help_panel="Look")(recipes)
 app.command(rich_help_panel="Look")(systems)
+app.command(rich_help_panel="Look")(compare)
 app.command(rich_help_panel="Look")(reproduce)
 app.add_typer(store_app, name="store", rich_help_panel="Look")
 

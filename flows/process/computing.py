@@ -137,7 +137,7 @@ def execution(
             raise
         headline = headline_of(store, lineage_steps(plan))
         took = {"run/seconds": under_way.seconds, "run/computed": len(context.seconds)}
-        tracker.finish_execution("FINISHED", {**headline.metrics, **took}, headline.models)
+        tracker.finish_execution("FINISHED", {**headline.metrics, **took}, headline.tags)
 
 
 def compute(plan: Plan, context: Context, cores: int, claims: ExitStack) -> None:

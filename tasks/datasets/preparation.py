@@ -17,6 +17,7 @@ from pipelines.safety.redaction import redacted_errors
 from tasks.datasets.damage import damaged, discard
 from tasks.datasets.prepared import Prepared, open_prepared, refresh_pin, reproduce
 from tasks.display.artifacts import ARTIFACTS
+from tasks.display.page_addresses import page_address
 
 
 @task(task_run_name="pin {dataset}", cache_policy=NO_CACHE)
@@ -75,7 +76,7 @@ def describe_dataset(dataset: str, root: Path) -> Prepared:
     ARTIFACTS.text(_key(dataset, "verdict"), verdict_page(opened.verdict, root), f"Verdict on {dataset}")
     card = opened.folder / "card.md"
     if card.is_file():
-        ARTIFACTS.text(_key(dataset, "card"), card_page(card), f"Card of {dataset}")
+        ARTIFACTS.text(_key(dataset, "card"), card_page(card, root), f"Card of {dataset}")
     ARTIFACTS.flush()
     return opened
 
@@ -111,7 +112,7 @@ def verdict_page(verdict: dict[str, Any], root: Path) -> str:
                 ]
                 lines += [_shown(row, entry["column"]) for row in entry["rows"]]
     pages = {"Data Docs": verdict["data_docs"], "Dataset card": f"data/prepared/{verdict['dataset']}/card.html"}
-    links = [f"[{name}]({(root / page).as_uri()})" for name, page in pages.items() if (root / page).is_file()]
+    links = [f"[{name}]({page_address(root, root / page)})" for name, page in pages.items() if (root / page).is_file()]
     return "\n".join([*lines, "", " · ".join(links)])
 
 
@@ -121,10 +122,10 @@ def _shown(row: dict[str, Any], column: str) -> str:
     return f"- {inert(row.get('stands_at'))}{value}: {inert(row.get('text'))}"
 
 
-def card_page(card: Path) -> str:
+def card_page(card: Path, root: Path) -> str:
     """The card as Markdown, without its front matter, with a link to its HTML page."""
     _, _, text = card.read_text(encoding="utf-8").removeprefix("---\n").partition("\n---\n")
-    return f"[HTML page]({card.with_suffix('.html').resolve().as_uri()})\n\n{text.strip()}\n"
+    return f"[HTML page]({page_address(root, card.with_suffix('.html'))})\n\n{text.strip()}\n"
 
 
 def _key(dataset: str, what: str) -> str:

@@ -12,6 +12,7 @@ from pipelines.safety.markdown import inert
 from tasks.datasets.prepared import Prepared
 from tasks.decisions.record import Promotion
 from tasks.display.artifacts import ARTIFACTS
+from tasks.display.page_addresses import page_address
 from tasks.models.ancestry import ancestry
 from tasks.records.reports import provenance_records
 
@@ -40,7 +41,8 @@ def promotion_markdown(promotion: Promotion, page: Path | None) -> str:
         lines += [f"**{decided.action}** by {inert(decided.decided_by)} at {decided.at}: {inert(decided.reason)}", ""]
     if page is not None:
         steps = ", ".join(one[:12] for one in promotion.all_evidence)
-        lines.append(f"[The page of this promotion]({page.resolve().as_uri()}), measured by {steps}")
+        root = page.resolve().parents[2]  # reports/<promotion>/<page>
+        lines.append(f"[The page of this promotion]({page_address(root, page)}), measured by {steps}")
     return "\n".join(lines)
 
 

@@ -21,9 +21,10 @@ from pipelines.reports.score_tables import EvaluationRecord, ScoreRow, read_eval
 
 MOST_METRICS = 3
 """Metrics of a task in a headline; the report has all of them."""
+METRICS = "metrics"
+"""Tag with the decisive metrics."""
 BITS = "bits_per_byte"
 """Figure of language models that is comparable between tokenizers."""
-SIDES = ("best", "served", "baseline")
 
 
 @dataclass(frozen=True)
@@ -35,49 +36,87 @@ class Headline:
     models: Mapping[str, str]
     """`best`, `served`, `baseline` → names of the models that these figures are of."""
 
+    decisive: tuple[str, ...] = ()
+    """The metric of each task by which its best model was chosen: `accuracy`, `rte/accuracy`."""
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """What the scores are of, as tags of the execution's run."""
+        return {**self.models, METRICS: ", ".join(self.decisive)} if self.decisive else dict(self.models)
+
     def record(self) -> dict[str, Any]:
         """JSON values."""
         return {"metrics": dict(self.metrics), "models": dict(self.models)}
 
 
 @dataclass(frozen=True)
-class _Scores:
-    """Models that were scored on the same test examples."""
+class JudgedModel:
+    """A model that executions are compared by, with its scores on one task."""
 
+    side: str
+    """`best`, `served` or `baseline`."""
     task: str | None
+    """The named task; None for the main one."""
     metrics: tuple[str, ...]
     """The first decides which model is the best."""
     lower: bool
     """Whether less is better."""
+    row: ScoreRow
+
+
+@dataclass(frozen=True)
+class _Scores:
+    """Models that were scored on the same test examples; the fields as in `JudgedModel`."""
+
+    task: str | None
+    metrics: tuple[str, ...]
+    lower: bool
     rows: tuple[ScoreRow, ...]
+
+
+def judged_models(store: Store, steps: Sequence[LineageStep]) -> list[JudgedModel]:
+    """The best model, the one that would be served and the best baseline of an execution of `steps`, on each task."""
+    names = [step.stage for step in _served(steps)]
+    evaluations = read_evaluations(store.root, [(step.stage, step.fingerprint) for step in steps])
+    return [
+        JudgedModel(side, scores.task, scores.metrics[:MOST_METRICS], scores.lower, row)
+        for scores in _all_scores(evaluations)
+        for side, row in _sides(scores, names).items()
+    ]
 
 
 def headline_of(store: Store, steps: Sequence[LineageStep]) -> Headline:
     """The headline of an execution of `steps`, from what `store` has of them."""
-    chain = [step for step in (final_model(steps), final_backbone(steps)) if step is not None]
     metrics: dict[str, float] = {}
     models: dict[str, list[str]] = {}
-    for scores in _all_scores(read_evaluations(store.root, [(step.stage, step.fingerprint) for step in steps])):
-        prefix = f"{scores.task}/" if scores.task else ""
-        for side, row in _sides(scores, [step.stage for step in chain]).items():
-            models.setdefault(side, []).append(row.name)
-            for metric in (one for one in scores.metrics[:MOST_METRICS] if one in row.scores):
-                score = row.scores[metric]
-                key = f"{side}/{prefix}{metric}"
-                metrics |= {key: score["mean"], f"{key}_low": score["low"], f"{key}_high": score["high"]}
-    served = {"served": [chain[0].stage]} if chain else {}
-    named = {side: ", ".join(dict.fromkeys(names)) for side, names in (served | models).items()}
-    return Headline(metrics | _cost(store, steps, chain), named)
+    decisive: dict[str, None] = {}
+    for model in judged_models(store, steps):
+        models.setdefault(model.side, []).append(model.row.name)
+        decisive["/".join(word for word in (model.task, model.metrics[0]) if word)] = None
+        for metric in (one for one in model.metrics if one in model.row.scores):
+            score = model.row.scores[metric]
+            key = "/".join(word for word in (model.side, model.task, metric) if word)
+            metrics |= {key: score["mean"], f"{key}_low": score["low"], f"{key}_high": score["high"]}
+    served = _served(steps)
+    named = ({"served": [served[0].stage]} if served else {}) | models
+    costs = _cost(store, steps, served)
+    sides = {side: ", ".join(dict.fromkeys(names)) for side, names in named.items()}
+    return Headline(metrics | costs, sides, tuple(decisive))
 
 
-def _cost(store: Store, steps: Sequence[LineageStep], chain: Sequence[LineageStep]) -> dict[str, float]:
+def _served(steps: Sequence[LineageStep]) -> list[LineageStep]:
+    """The model that would be served, and the plain-text model that it continues."""
+    return [step for step in (final_model(steps), final_backbone(steps)) if step is not None]
+
+
+def _cost(store: Store, steps: Sequence[LineageStep], served: Sequence[LineageStep]) -> dict[str, float]:
     folders = [store.root / name for name in dict.fromkeys(step.fingerprint for step in steps)]
     records = [Provenance.read(folder) for folder in folders if (folder / RECORD).exists()]
     cost = {
         "cost/seconds": sum(record.environment.seconds for record in records),
         "cost/tokens": float(sum(record.result.get("tokens") or 0 for record in records)),
     }
-    if chain and (size := served_bytes(store.root / chain[0].fingerprint)):
+    if served and (size := served_bytes(store.root / served[0].fingerprint)):
         cost["cost/bytes"] = float(size)
     return cost
 

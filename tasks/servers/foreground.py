@@ -19,10 +19,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pipelines.errors import CursusError
-from tasks.environment import ACCOUNT, defaults, private_state_folder, project_root, state_folder
+from tasks.environment import ACCOUNT, MLFLOW_PORT, defaults, private_state_folder, project_root, state_folder
 from tasks.servers import mlflow_application, prefect_application
 from tasks.servers.accounts import VARIABLE, Account, account
-from tasks.servers.services import MLFLOW_PORT, PREFECT_PORT, WORKER_COMMAND
+from tasks.servers.services import PREFECT_PORT, WORKER_COMMAND
 from tasks.servers.tracking_database import migrate_tracking_store
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from pydantic import BaseModel, ValidationError
 
 from pipelines.errors import CursusError
-from tasks.environment import ACCOUNT, defaults, private_state_folder, state_folder, tracking_uri
+from tasks.environment import ACCOUNT, MLFLOW_PORT, defaults, private_state_folder, state_folder, tracking_uri
 from tasks.servers import mlflow_application, prefect_application, processes
 from tasks.servers.accounts import VARIABLE, Account, required_account
 from tasks.servers.flow_runs import report_ended_runs
@@ -28,7 +28,6 @@ from tasks.servers.processes import Process
 from tasks.servers.tracking_database import is_database, migrate_tracking_store, refuse_network_folder
 
 PREFECT_PORT = 4200
-MLFLOW_PORT = 5000
 # Prefect warns that this worker takes the place of its own of the same type, as it is meant to
 WORKER_COMMAND = ("-W", "ignore::UserWarning:prefect.utilities.dispatch", "-m", "tasks.servers.worker")
 PATIENCE = 90.0

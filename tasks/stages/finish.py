@@ -17,9 +17,11 @@ from pipelines.reports.elements.wording import metric_name
 from pipelines.safety.redaction import redacted_errors
 from tasks.datasets.prepared import Prepared
 from tasks.display.artifacts import ARTIFACTS
+from tasks.display.page_addresses import page_address
+from tasks.environment import MLFLOW_PORT
 from tasks.records.headlines import headline_of
 from tasks.records.reports import execution_record, score_tables, write_report
-from tasks.servers.services import MLFLOW_PORT, running
+from tasks.servers.services import running
 from tasks.stages.offer import Offer, offer_of
 from tasks.stages.sanity import registration_warning
 from tasks.stages.steps import Context
@@ -52,7 +54,7 @@ def publish_report(
     )
     page = write_report(context.root, execution, context.store, prepared)
     context.tracker.log_report(page)
-    ARTIFACTS.link("report", page.resolve().as_uri(), "report", "The execution's page")
+    ARTIFACTS.link("report", page_address(context.root, page), "report", "The execution's page")
     if (address := _mlflow_page(context)) is not None:
         ARTIFACTS.link("mlflow", address, "MLflow run", "The lineage in MLflow")
     return page

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from pipelines.lineage.provenance import DataSource
 from pipelines.safety.redaction import redacted
@@ -14,7 +15,9 @@ from tasks.tracking.recorder import Recorder
 from tasks.tracking.tracked_values import LONGEST_DIGEST, LONGEST_VALUE, key, table_rows
 
 if TYPE_CHECKING:
-    from mlflow.entities import DatasetInput
+    from mlflow.entities import DatasetInput, Run
+
+PARENT_RUN = "mlflow.parentRunId"
 
 
 def describe_execution(
@@ -45,3 +48,19 @@ def dataset_input(root: Path, dataset: str, data: Mapping[str, DataSource]) -> D
         ),
         tags=[InputTag("mlflow.data.context", "training, validation and test")],
     )
+
+
+def comparison_page(recorder: Recorder, executions: Sequence[str]) -> str | None:
+    """The page of MLflow's UI that compares the runs of `executions`, relative to the server's address; None where it
+    has fewer than two of them. Raises what MLflow raises."""
+    runs = [run for name in executions if (run := _run_of(recorder, name)) is not None]
+    if len(runs) < 2:
+        return None
+    ids = json.dumps([run.info.run_id for run in runs])
+    experiments = json.dumps(list(dict.fromkeys(run.info.experiment_id for run in runs)))
+    return f"#/compare-runs?runs={quote(ids)}&experiments={quote(experiments)}"
+
+
+def _run_of(recorder: Recorder, execution: str) -> Run | None:
+    runs = recorder.client.search_runs(recorder.experiments(), f"tags.`cursus.execution` = '{execution}'")
+    return next((run for run in runs if PARENT_RUN not in run.data.tags), None)

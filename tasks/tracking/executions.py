@@ -196,17 +196,17 @@ class Tracker:
         return self._writer.versions
 
     def finish_execution(
-        self, status: Status, headline: Mapping[str, float], models: Mapping[str, str] | None = None
+        self, status: Status, headline: Mapping[str, float], tags: Mapping[str, str] | None = None
     ) -> None:
         """Close the execution's run with `status`, and any of its steps still open as killed.
 
-        `models` are the names of the models that the scores of `headline` are of.
+        `tags` name what the scores of `headline` are of.
 
         Waits until MLflow has recorded everything, at most `PATIENCE` seconds while it does not answer.
         """
         for fingerprint in list(self._samplers):
             self._stop_sampling(fingerprint)
-        self._put(ExecutionEnded(status=status, headline=dict(headline), models=dict(models or {})))
+        self._put(ExecutionEnded(status=status, headline=dict(headline), tags=dict(tags or {})))
         if self._outbox is None:
             return
         # a user who interrupts a run waits for the shell prompt

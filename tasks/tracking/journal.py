@@ -141,8 +141,8 @@ class ExecutionEnded(Entry):
     event: Literal["execution ended"] = "execution ended"
     status: Status
     headline: dict[str, float]
-    models: dict[str, str] = {}
-    """`best`, `served`, `baseline` → names of the models that the headline scores are of."""
+    tags: dict[str, str] = {}
+    """What the headline scores are of: `Headline.tags`."""
 
 
 AnyEntry = Annotated[

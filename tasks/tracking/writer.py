@@ -14,6 +14,8 @@ from pipelines.errors import StoreError
 from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Store
 from pipelines.reports.elements.table import TABLES
+from tasks.display.page_addresses import page_path
+from tasks.servers.tracking_database import is_database
 from tasks.tracking.backfill import ensure_run
 from tasks.tracking.execution_runs import describe_execution
 from tasks.tracking.journal import (
@@ -30,10 +32,12 @@ from tasks.tracking.journal import (
     SystemMetricsSampled,
     batches,
 )
+from tasks.tracking.parent_models import NOTE
 from tasks.tracking.recorder import Recorder, final_points
 from tasks.tracking.registry import Registry
 from tasks.tracking.run_names import EXECUTION, execution_run_name
 from tasks.tracking.tracked_values import TrackedStep, key, points
+from tasks.tracking.views import save_views
 
 if TYPE_CHECKING:
     from mlflow.entities import Metric, Run
@@ -81,6 +85,7 @@ class MLflowWriter:
             case StepCached() as entry:
                 self._link_cached(entry)
             case ReportWritten() as entry if self.run_id is not None and entry.page.exists():
+                self._link_report(entry.page)
                 for page in sorted(entry.page.parent.glob("*.html")):
                     self.recorder.client.log_artifact(self.run_id, str(page))
                 for table in sorted((entry.page.parent / TABLES).glob("*.*")):
@@ -113,6 +118,7 @@ class MLflowWriter:
             run = self.recorder.client.create_run(self._experiment, entry.when, tags=tags, run_name=name)
         self.run_id = str(run.info.run_id)
         describe_execution(self.recorder, self.run_id, entry.dataset, entry.parameters, entry.data)
+        save_views(self.recorder, self._experiment)
         self.recorder.client.log_dict(self.run_id, {"steps": entry.plan}, "plan.json")
 
     def _begin_step(self, entry: StepBegan) -> None:
@@ -179,6 +185,12 @@ class MLflowWriter:
         self.recorder.link_output(run, self.recorder.model_of(step.fingerprint), provenance)
         self.recorder.client.set_terminated(run, "FINISHED", entry.when)
 
+    def _link_report(self, page: Path) -> None:
+        """Link the report in the description of the execution's run, where this checkout's server shows both."""
+        if is_database(self.recorder.uri) and self.run_id is not None:
+            link = f"[Report of this execution]({page_path(self.recorder.root, page)})"
+            self.recorder.client.set_tag(self.run_id, NOTE, link)
+
     def _register(self, entry: ModelsOffered) -> dict[str, str]:
         answering, backbone = (
             _provenance(entry.store / fingerprint) if fingerprint else None
@@ -198,9 +210,10 @@ class MLflowWriter:
             if run.info.run_id != self.run_id:
                 self.recorder.client.set_terminated(run.info.run_id, "KILLED", entry.when)
         metrics = [Metric(key(name), float(value), entry.when, 0) for name, value in entry.headline.items()]
-        tags = [RunTag(f"cursus.{side}", name) for side, name in entry.models.items()]
+        tags = [RunTag(f"cursus.{name}", value) for name, value in entry.tags.items()]
         self.recorder.client.log_batch(self.run_id, metrics=metrics, tags=tags)
         self.recorder.client.set_terminated(self.run_id, entry.status, entry.when)
+        save_views(self.recorder, self._experiment)
 
     def _parent(self) -> Run:
         assert self.run_id is not None, "an execution begins before its steps"

@@ -23,7 +23,7 @@ def test_an_execution_has_parameters_its_dataset_and_the_names_of_its_models(roo
         tracker = Tracker(root)
         nothing = Store(root / "empty")
         tracker.begin_execution(f"now-{name}", "bert", "docs", [], nothing, parameters=PARAMETERS, data=tables)
-        tracker.finish_execution("FINISHED", {"best/accuracy": 0.7}, {"best": "classify"})
+        tracker.finish_execution("FINISHED", {"best/accuracy": 0.7}, {"best": "classify", "metrics": "accuracy"})
         assert tracker.failure is None and tracker.run_id is not None
         run = tracker.recorder.client.get_run(tracker.run_id)
         assert run.info.run_name == f"bert hour minilm now-{name}"
