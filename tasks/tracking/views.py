@@ -36,7 +36,7 @@ def save_views(recorder: Recorder, experiment: str) -> None:
     client = recorder.client
     runs = client.search_runs([experiment], f"tags.`cursus.kind` = '{EXECUTION}'", max_results=NEWEST)
     named = (name for run in runs for name in run.data.tags.get(f"cursus.{METRICS}", "").split(", ") if name)
-    metrics = list(dict.fromkeys(named))[:MOST_METRICS]
+    metrics = list(dict.fromkeys(named))
     tags = client.get_experiment(experiment).tags
     for view, state in states(metrics).items():
         if _state_of(tags.get(f"{TAG}{view}")) != state:
@@ -47,6 +47,7 @@ def save_views(recorder: Recorder, experiment: str) -> None:
 
 def states(metrics: Sequence[str]) -> dict[str, dict[str, Any]]:
     """View → the state of the page, for executions that are compared by `metrics` (`accuracy`, `rte/accuracy`)."""
+    metrics = metrics[:MOST_METRICS]
     executions = f"tags.`cursus.kind` = '{EXECUTION}'"
     stages = f"tags.`cursus.kind` != '{EXECUTION}' and tags.`cursus.cached` = 'false'"
     charts = _charts(metrics)

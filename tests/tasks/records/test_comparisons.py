@@ -18,7 +18,8 @@ from typer.testing import CliRunner
 from flows.cli.app import app
 from pipelines.errors import CursusError
 from pipelines.judging.certainty.resampling import paired_difference
-from pipelines.lineage.provenance import DataSource, Provenance
+from pipelines.lineage.provenance import DataSource
+from pipelines.lineage.store import Artifact
 from pipelines.task_families import TaskFamily
 from tasks.records.comparisons import find_execution, paired_differences
 from tests.tasks.conftest import LABELS, Builder
@@ -38,25 +39,31 @@ def answers(wrong: int, seed: int) -> list[str]:
 
 
 def execution(
-    builder: Builder, name: str, seeds: Sequence[Sequence[str]], test: DataSource, **more: Any
-) -> list[Provenance]:
-    """A recorded execution of `classify` with answers under several seeds, and its evaluation."""
-    models = [builder.step("classify", "finetune", seed=seed, settings={"of": name}) for seed in range(len(seeds))]
-    judged = {f"subject:classify@{one.provenance.seed}": one.fingerprint for one in models}
+    builder: Builder,
+    name: str,
+    seeds: Sequence[Sequence[str]],
+    test: DataSource,
+    stage: str = "classify",
+    **more: Any,
+) -> list[Artifact]:
+    """A recorded execution of `stage` with answers under several seeds, and its evaluation."""
+    models = [builder.step(stage, "finetune", seed=seed, settings={"of": name}) for seed in range(len(seeds))]
+    judged = {f"subject:{stage}@{one.provenance.seed}": one.fingerprint for one in models}
     report = builder.step("report", "evaluate", parents=judged, data={"test": test})
     accuracy = sum(right == given for one in seeds for right, given in zip(TRUTH, one, strict=True)) / 120 / len(seeds)
     score = {"mean": accuracy, "low": accuracy - 0.05, "high": accuracy + 0.05, "per_seed": [accuracy]}
-    section = {"metrics": ["accuracy"], "stages": [{"stage": "classify", "seeds": [0], "accuracy": score}]}
+    section = {"metrics": ["accuracy"], "stages": [{"stage": stage, "seeds": [0], "accuracy": score}]}
     dataset = {"family": "text_classification", "labels": LABELS}
     document = {"dataset": dataset, "sections": {"classification": section}}
     (report.folder / "evaluation.json").write_text(json.dumps(document), encoding="utf-8")
     rows = [
-        {"stage": "classify", "seed": seed, "index": index, "label": right, "predicted": given}
+        {"stage": stage, "seed": seed, "index": index, "label": right, "predicted": given}
         for seed, one in enumerate(seeds)
         for index, (right, given) in enumerate(zip(TRUTH, one, strict=True))
     ]
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), report.folder / "predictions.parquet")
-    records = [one.provenance for one in (*models, report)]
+    made = [*models, report]
+    records = [one.provenance for one in made]
     steps = [
         {"stage": one.stage, "seed": one.seed, "kind": one.kind, "fingerprint": one.fingerprint, "parents": one.parents}
         for one in records
@@ -65,7 +72,7 @@ def execution(
     folder.mkdir(parents=True)
     record = {"id": folder.name, "dataset": "docs", "recipe": "regime", "steps": steps, **more}
     (folder / "execution.json").write_text(json.dumps(record), encoding="utf-8")
-    return records
+    return made
 
 
 def test_a_difference_is_that_of_the_same_examples_with_its_paired_interval(builder: Builder) -> None:
@@ -90,10 +97,10 @@ def test_a_difference_is_that_of_the_same_examples_with_its_paired_interval(buil
 
 def test_other_test_examples_or_a_pruned_store_give_no_interval_and_a_reason(builder: Builder) -> None:
     execution(builder, "aaaa", [answers(50, 0)], builder.table("test", TRUTH))
-    records = execution(builder, "bbbb", [answers(20, 0)], builder.table("test", TRUTH[1:]))
+    made = execution(builder, "bbbb", [answers(20, 0)], builder.table("test", TRUTH[1:]))
     first, second = (find_execution(builder.root, builder.store, name) for name in ("aaaa", "bbbb"))
     assert paired_differences(first, second) == ([], "they were judged on different test examples")
-    (builder.store.root / records[-1].fingerprint / "predictions.parquet").unlink()
+    (builder.store.root / made[-1].fingerprint / "predictions.parquet").unlink()
     differences, reason = paired_differences(first, second)
     assert not differences and reason is not None and "did not keep" in reason
 

@@ -90,11 +90,23 @@ def artifacts_seen(page: Page, services: Services, run_id: str, screenshots: Pat
     return {artifact["type"] for artifact in artifacts}
 
 
+def open_report(page: Page, services: Services, run_id: str, screenshots: Path) -> None:
+    """Artifacts ▸ report ▸ its link: the page opens over http; no artifact of the run links a file."""
+    artifacts = ask(f"{services.prefect_url}/api/artifacts/filter", {"flow_runs": {"id": {"any_": [run_id]}}})
+    assert not [one["key"] for one in artifacts if "file://" in str(one["data"])]
+    (report,) = [one for one in artifacts if one["key"] == "report"]
+    page.goto(f"{services.prefect_url}/artifacts/artifact/{report['id']}")
+    address = str(page.locator(f"a[href^='{services.mlflow_url}/reports/']").first.evaluate("link => link.href"))
+    page.goto(address)
+    page.get_by_text("Smoke run.").first.wait_for()
+    page.screenshot(path=screenshots / "5-report.png")
+
+
 def find_in_mlflow(page: Page, services: Services, screenshots: Path) -> None:
     """Experiments ▸ the newest execution's run, with a nested run for every stage."""
     api = f"{services.mlflow_url}/api/2.0/mlflow"
     experiments = ask(f"{api}/experiments/search", {"max_results": 50})["experiments"]
-    ids = [experiment["experiment_id"] for experiment in experiments]
+    ids = [experiment["experiment_id"] for experiment in experiments if experiment["name"].startswith("small")]
     runs = ask(f"{api}/runs/search", {"experiment_ids": ids, "max_results": 200}).get("runs", [])
     parent_of = {run["info"]["run_id"]: tags(run).get("mlflow.parentRunId") for run in runs}
     (execution,) = [run for run in runs if parent_of[run["info"]["run_id"]] is None]
@@ -106,10 +118,10 @@ def find_in_mlflow(page: Page, services: Services, screenshots: Path) -> None:
     experiment = execution["info"]["experiment_id"]
     page.goto(f"{services.mlflow_url}/#/experiments/{experiment}/runs")
     page.get_by_role("link", name=execution["info"]["run_name"]).first.wait_for()
-    page.screenshot(path=screenshots / "5-mlflow-runs.png")
+    page.screenshot(path=screenshots / "6-mlflow-runs.png")
     page.get_by_role("link", name=execution["info"]["run_name"]).first.click()
     page.get_by_text(execution["info"]["run_id"]).first.wait_for()
-    page.screenshot(path=screenshots / "6-mlflow-run.png")
+    page.screenshot(path=screenshots / "7-mlflow-run.png")
 
 
 def tags(run: dict[str, Any]) -> dict[str, str]:
@@ -124,5 +136,6 @@ def test_a_user_launches_the_regime_from_prefect_and_finds_it_in_mlflow(
     run = wait_until_completed(page, servers, run_id, screenshots)
     assert run["parameters"]["config"].items() >= {"dataset": "small", "smoke": True}.items()
     assert {"progress", "table", "markdown"} <= artifacts_seen(page, servers, run_id, screenshots)
+    open_report(page, servers, run_id, screenshots)
     find_in_mlflow(page, servers, screenshots)
     assert strangers == [], "a page asked for something outside this machine"
