@@ -150,7 +150,9 @@ def test_two_flows_at_once_are_told_whole(
 
     monkeypatch.setenv("MLFLOW_TRACKING_URI", environment["MLFLOW_TRACKING_URI"])
     recorder = Recorder(tmp_path)
-    runs = {run.info.run_name: run for run in recorder.client.search_runs(recorder.experiments())}
+    runs = {
+        str(run.info.run_name).partition(" · ")[0]: run for run in recorder.client.search_runs(recorder.experiments())
+    }
     assert set(runs) == {"bert one", "bert two", "one-1", "one-2", "two-1", "two-2"}
     for name in ("one-1", "one-2", "two-1", "two-2"):
         history = recorder.client.get_metric_history(runs[name].info.run_id, "train/loss")

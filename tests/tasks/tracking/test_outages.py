@@ -110,7 +110,8 @@ def test_a_killed_server_misses_nothing_once_it_is_back(
         recorder = Recorder(root)
         runs = {run.info.run_name: run for run in recorder.client.search_runs(recorder.experiments())}
         assert {run.info.status for run in runs.values()} == {"FINISHED"}
-        assert set(runs) == {"bert e1", "bert e2", "general", "classify@0"}
+        steps = {"general · regime e1", "general · regime e2", "classify@0 · regime e2"}
+        assert set(runs) == {"bert e1", "bert e2", *steps}
         assert runs["bert e1"].data.metrics == {"seconds": 5.0}
         for artifact in (general, tuned):
             run = recorder.finished_run(artifact.fingerprint)
