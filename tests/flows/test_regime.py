@@ -9,6 +9,7 @@ import sqlite3
 from pathlib import Path
 
 from pipelines.lineage.store import Store
+from tasks.records.execution_parameters import KEYS
 from tests.flows.conftest import Cursus, FirstRun
 
 STATES = ("cached", "to compute")
@@ -63,7 +64,15 @@ def test_the_first_run_computes_registers_and_reports(first: FirstRun, cursus: C
     with sqlite3.connect(checkout / ".cursus" / "mlflow.db") as database:
         names = [name for (name,) in database.execute("select name from registered_models")]
         tags = database.execute("select value from model_version_tags where key = 'cursus.warning'").fetchall()
+        of_execution = "join tags using (run_uuid) where tags.key = 'cursus.kind' and tags.value = 'execution'"
+        params = dict(database.execute(f"select params.key, params.value from params {of_execution}"))
+        metrics = dict(database.execute(f"select m.key, m.value from latest_metrics m {of_execution}"))
     database.close()
+    assert tuple(sorted(params)) == tuple(sorted(KEYS)) and params["dataset"] == "small" and params["smoke"] == "false"
+    assert "general: " in params["budgets"] and " tokens" in params["budgets"]
+    for side in ("best", "served", "baseline"):
+        assert metrics[f"{side}/accuracy_low"] <= metrics[f"{side}/accuracy"] <= metrics[f"{side}/accuracy_high"]
+    assert all(metrics[f"cost/{what}"] > 0 for what in ("seconds", "tokens", "bytes"))
     assert first.statuses["FINISHED"] == len(first.made) + 1, "one run for the execution, one for each step"
     assert set(first.statuses) <= {"FINISHED", "KILLED"}, "what another test stopped is told as what it is"
     assert "small-text-classification" in names
