@@ -60,7 +60,7 @@ class ComparedExecution:
     def headline(self) -> Headline:
         """As recorded; of a record from before there were headlines, from the store."""
         known = self.record.get("headline")
-        return headline_of(self.store, self.steps) if known is None else Headline(known["metrics"], known["models"])
+        return headline_of(self.store, self.steps) if known is None else Headline.read(known)
 
     @cached_property
     def models(self) -> list[JudgedModel]:

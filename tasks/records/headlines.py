@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from pipelines.judging.evaluations.latency import served_bytes
 from pipelines.lineage.provenance import RECORD, Provenance
@@ -46,7 +46,12 @@ class Headline:
 
     def record(self) -> dict[str, Any]:
         """JSON values."""
-        return {"metrics": dict(self.metrics), "models": dict(self.models)}
+        return {"metrics": dict(self.metrics), "models": dict(self.models), "decisive": list(self.decisive)}
+
+    @classmethod
+    def read(cls, record: Mapping[str, Any]) -> Self:
+        """The headline of a `record`."""
+        return cls(record["metrics"], record["models"], tuple(record.get("decisive", ())))
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from tasks.decisions.journal import PromotionJournal
 from tasks.servers.tracking_database import refuse_network_folder
 from tasks.tracking.backfill import TrackingBackfill
 from tasks.tracking.champions import sync_champions
+from tasks.tracking.execution_backfill import record_missing_executions
 from tasks.tracking.journal import (
     Entry,
     ExecutionBegan,
@@ -267,7 +268,7 @@ def record_pending_executions(root: Path, store: Store) -> None:
 
 def catch_up(recorder: Recorder, store: Store) -> int:
     """Send the journals of ended executions, then every artifact of `store` that MLflow lacks; return the artifacts'
-    number.
+    number. Executions with a report that it lacks follow them.
 
     Raises what MLflow raises while it is unavailable. A journal that MLflow rejects is renamed to `.refused`.
     """
@@ -286,5 +287,6 @@ def catch_up(recorder: Recorder, store: Store) -> int:
             if entries and isinstance(entries[-1], ExecutionEnded):
                 mark_recorded(recorder.root, journal.execution)
     missing = TrackingBackfill(recorder, store).record_missing()
+    record_missing_executions(recorder)
     sync_champions(Registry(recorder), store)
     return missing

@@ -234,6 +234,11 @@ def is_recorded(root: Path, execution: str) -> bool:
     return (_folder(root) / f"{execution}.told").exists()
 
 
+def journalled_executions(root: Path) -> set[str]:
+    """Ids of the executions that have a journal, in progress or not."""
+    return {path.stem for path in _folder(root).glob("*.jsonl")}
+
+
 def has_pending(root: Path) -> bool:
     """Whether executions left journals that MLflow has not recorded yet."""
     return any(_folder(root).glob("*.jsonl"))

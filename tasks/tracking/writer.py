@@ -17,7 +17,7 @@ from pipelines.reports.elements.table import TABLES
 from tasks.display.page_addresses import page_path
 from tasks.servers.tracking_database import is_database
 from tasks.tracking.backfill import ensure_run
-from tasks.tracking.execution_runs import describe_execution
+from tasks.tracking.execution_runs import PARENT_RUN, describe_execution
 from tasks.tracking.journal import (
     Entry,
     ExecutionBegan,
@@ -35,7 +35,7 @@ from tasks.tracking.journal import (
 from tasks.tracking.parent_models import NOTE
 from tasks.tracking.recorder import Recorder, final_points
 from tasks.tracking.registry import Registry
-from tasks.tracking.run_names import EXECUTION, execution_run_name
+from tasks.tracking.run_names import EXECUTION, execution_run_name, step_run_name
 from tasks.tracking.tracked_values import TrackedStep, key, points
 from tasks.tracking.views import save_views
 
@@ -102,6 +102,16 @@ class MLflowWriter:
             self.write(batch)
         if known and not isinstance(known[-1], ExecutionEnded):
             self._end(ExecutionEnded(status="KILLED", headline={}, when=known[-1].when))
+
+    def adopt(self, run_id: str) -> None:
+        """Nest the run of a step that was logged from its record in the execution's run; not one that has another."""
+        run, parent = self.recorder.client.get_run(run_id), self._parent()
+        if PARENT_RUN not in run.data.tags:
+            name = str(run.info.run_name).partition(" · ")[0]
+            recipe, fingerprint = run.data.tags["cursus.recipe"], run.data.tags["cursus.fingerprint"]
+            self.recorder.client.set_tag(run_id, PARENT_RUN, parent.info.run_id)
+            self.recorder.client.set_tag(run_id, "cursus.execution", self._execution)
+            self.recorder.client.update_run(run_id, name=step_run_name(name, recipe, self._execution, fingerprint))
 
     def _begin(self, entry: ExecutionBegan) -> None:
         self._execution = entry.execution

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pipelines.lineage.store import Store
 from pipelines.recipe.load import Library
-from tasks.tracking.executions import Tracker
+from tasks.tracking.executions import Tracker, catch_up
 from tasks.tracking.stage_parameters import READ, stage_parameters
 from tasks.tracking.tracked_values import TrackedStep
 from tests.tasks.conftest import Builder
@@ -52,3 +52,35 @@ def test_stages_of_all_recipes_have_the_same_parameters() -> None:
         elif stage.kind.judges:
             assert found["learning_rate"] == found["batch"] == "none", "a default that means nothing"
     assert len({stage.kind for _, _, stage in every}) > 4
+
+
+def test_a_database_that_was_lost_has_the_executions_again(root: Path, builder: Builder) -> None:
+    """From their records in reports/: parameters, scores, the report, and the steps that they computed."""
+    general = builder.step("general", "pretrain")
+    tuned = builder.step("classify", "finetune", parents={"start": general.fingerprint})
+    headline = {"metrics": {"best/accuracy": 0.7}, "models": {"best": "classify"}, "decisive": ["accuracy"]}
+    steps = [
+        {"stage": one.provenance.stage, "fingerprint": one.fingerprint, "cached": one is general}
+        for one in (general, tuned)
+    ]
+    record = {
+        "id": "now-3f2a", "recipe": "regime", "dataset": "docs", "smoke": False, "seconds": 9.5,
+        "started": "2026-03-01T10:00:00+00:00", "parameters": PARAMETERS, "headline": headline, "steps": steps,
+    }  # fmt: skip
+    folder = root / "reports" / "now-3f2a"
+    folder.mkdir(parents=True)
+    (folder / "execution.json").write_text(json.dumps(record), encoding="utf-8")
+    (folder / "report.html").write_text("<p>done</p>", encoding="utf-8")
+    tracker = Tracker(root)
+    for _ in range(2):
+        catch_up(tracker.recorder, builder.store)
+    client = tracker.recorder.client
+    runs = {run.info.run_name: run for run in client.search_runs(tracker.recorder.experiments())}
+    assert set(runs) == {
+        "regime hour minilm now-3f2a", "classify@0 · regime 3f2a", f"general · regime {general.fingerprint[:8]}",
+    }  # fmt: skip
+    execution = runs["regime hour minilm now-3f2a"]
+    assert (execution.data.params["recipe"], execution.data.metrics) == ("bert", {"best/accuracy": 0.7})
+    assert execution.info.end_time - execution.info.start_time == 9500 and execution.info.status == "FINISHED"
+    assert runs["classify@0 · regime 3f2a"].data.tags["mlflow.parentRunId"] == execution.info.run_id
+    assert "reports/now-3f2a/report.html" in execution.data.tags["mlflow.note.content"]
