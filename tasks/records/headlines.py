@@ -21,6 +21,7 @@ from pipelines.reports.score_tables import EvaluationRecord, ScoreRow, read_eval
 
 MOST_METRICS = 3
 """Metrics of a task in a headline; the report has all of them."""
+DIGITS = 6
 METRICS = "metrics"
 """Tag with the decisive metrics."""
 BITS = "bits_per_byte"
@@ -101,7 +102,8 @@ def headline_of(store: Store, steps: Sequence[LineageStep]) -> Headline:
         for metric in (one for one in model.metrics if one in model.row.scores):
             score = model.row.scores[metric]
             key = "/".join(word for word in (model.side, model.task, metric) if word)
-            metrics |= {key: score["mean"], f"{key}_low": score["low"], f"{key}_high": score["high"]}
+            ends = {"": "mean", "_low": "low", "_high": "high"}
+            metrics |= {f"{key}{end}": round(float(score[name]), DIGITS) for end, name in ends.items()}
     served = _served(steps)
     named = ({"served": [served[0].stage]} if served else {}) | models
     costs = _cost(store, steps, served)

@@ -12,12 +12,14 @@ from urllib.parse import quote
 from pipelines.lineage.provenance import DataSource
 from pipelines.safety.redaction import redacted
 from tasks.tracking.recorder import Recorder
-from tasks.tracking.tracked_values import LONGEST_DIGEST, LONGEST_VALUE, key, table_rows
+from tasks.tracking.tracked_values import LONGEST_VALUE, key, table_rows
 
 if TYPE_CHECKING:
     from mlflow.entities import DatasetInput, Run
 
 PARENT_RUN = "mlflow.parentRunId"
+DIGITS = 12
+"""Digits of a dataset's digest: MLflow's UI shows all of them in a column."""
 
 
 def describe_execution(
@@ -41,7 +43,7 @@ def dataset_input(root: Path, dataset: str, data: Mapping[str, DataSource]) -> D
     return DatasetInput(
         Dataset(
             name=dataset,
-            digest=hashlib.sha256(digests.encode()).hexdigest()[:LONGEST_DIGEST],
+            digest=hashlib.sha256(digests.encode()).hexdigest()[:DIGITS],
             source_type="local",
             source=json.dumps({"uri": next(iter(data.values())).folder.as_posix()}),
             profile=json.dumps({"num_rows": sum(rows.values()), **rows}),

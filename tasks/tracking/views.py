@@ -27,7 +27,18 @@ MOST_METRICS = 4
 """Tasks whose metrics have columns and charts."""
 NEWEST = 50
 """Executions whose metrics have columns."""
-CHART_SECTION = "cursus-cost"
+FIRST_COLUMNS = {"attributes.`Run Name`": 300, "runDateAndNestInfo": 150}
+"""Columns that every view has → their width in pixels."""
+WIDTH = 120
+OWN_SECTION = "cursus"
+"""Id of the section with the charts of a view."""
+FOLDED = (
+    *("best", "served", "baseline", "cost", "run", "final", "train", "validation"),
+    *("Model metrics", "System metrics"),
+)
+"""Sections that MLflow makes for metrics by their names: folded below ours."""
+OVER_TOKENS = {"xAxisKey": "metric", "selectedXAxisMetricKey": "tokens"}
+"""Horizontal axis of curves: stages that read batches of different sizes compare over tokens, not over steps."""
 
 
 def save_views(recorder: Recorder, experiment: str) -> None:
@@ -50,25 +61,27 @@ def states(metrics: Sequence[str]) -> dict[str, dict[str, Any]]:
     metrics = metrics[:MOST_METRICS]
     executions = f"tags.`cursus.kind` = '{EXECUTION}'"
     stages = f"tags.`cursus.kind` != '{EXECUTION}' and tags.`cursus.cached` = 'false'"
-    charts = _charts(metrics)
+    charts = _section("Score against cost", _scatter_plots(metrics))
     scores = [f"{side}/{metric}" for metric in metrics for side in ("best", "served", "baseline")]
     ends = {f"best/{metric}": [f"best/{metric}_low", f"best/{metric}_high"] for metric in metrics}
     columns = [
-        *_columns("params", ["recipe", "variants", "seeds", "budgets"]),
+        *_columns("params", ["variants"]),
         *_columns("metrics", [key for score in scores for key in (score, *ends.get(score, []))]),
         *_columns("metrics", COSTS),
+        *_columns("params", ["recipe", "seeds", "budgets"]),
         "attributes.`Dataset`",
     ]
-    validations = [f"validation/{metric.rpartition('/')[2]}" for metric in metrics]
+    validations = list(dict.fromkeys(f"validation/{metric.rpartition('/')[2]}" for metric in metrics))
     of_stages = [
         *_columns("params", ["recipe", "stage", "seed", "objective", "learning_rate", "budget_tokens"]),
-        *_columns("metrics", [*dict.fromkeys([*validations, "validation/loss"])]),
+        *_columns("metrics", [*validations, "validation/loss"]),
         *_columns("metrics", ["final/seconds", "final/tokens", "final/parameters"]),
     ]
+    curves = _section("Curves over tokens", _curves(["train/loss", "validation/loss", *validations]))
     newest = {"orderByKey": "attributes.start_time", "orderByAsc": False}
     return {
         EXECUTIONS: _state(executions, columns, newest, charts),
-        STAGES: _state(stages, of_stages, {"orderByKey": "params.`stage`", "orderByAsc": True}, {}),
+        STAGES: _state(stages, of_stages, {"orderByKey": "params.`stage`", "orderByAsc": True}, curves),
         COST: _state(executions, columns, newest, charts),
     }
 
@@ -85,40 +98,47 @@ def _state(
         "datasetsFilter": [],
         "modelVersionFilter": "All Runs",
         "selectedColumns": list(columns),
-        # curves of stages that read different batches compare over tokens, not over steps
-        "globalLineChartConfig": {"xAxisKey": "metric", "lineSmoothness": 0, "selectedXAxisMetricKey": "tokens"},
+        "columnOrder": [*FIRST_COLUMNS, *columns],
+        "columnWidths": {**FIRST_COLUMNS, **dict.fromkeys(columns, WIDTH)},
+        "globalLineChartConfig": {**OVER_TOKENS, "lineSmoothness": 0},
         **charts,
     }
 
 
-def _charts(metrics: Iterable[str]) -> dict[str, Any]:
-    """Scatter plots of the best score against seconds and tokens, and of the served one against bytes."""
-    pairs = [(f"{'served' if cost == 'cost/bytes' else 'best'}/{metric}", cost) for metric in metrics for cost in COSTS]
-    cards = [
-        {
-            "uuid": f"cursus-{number}",
-            "type": "SCATTER",
-            "runsCountToCompare": 100,
-            "metricSectionId": CHART_SECTION,
-            "deleted": False,
-            "isGenerated": False,
-            "displayName": f"{score} against {cost}",
-            "xaxis": {"key": cost, "type": "METRIC"},
-            "yaxis": {"key": score, "type": "METRIC"},
-        }
-        for number, (score, cost) in enumerate(pairs)
-    ]
-    if not cards:
+def _section(title: str, charts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Charts above those that MLflow makes by itself."""
+    if not charts:
         return {}
-    section = {
-        "uuid": CHART_SECTION,
-        "name": NAMES[COST],
-        "display": True,
-        "isReordered": True,
-        "deleted": False,
-        "isGenerated": False,
-    }
-    return {"compareRunCharts": cards, "compareRunSections": [section]}
+    common = {"runsCountToCompare": 100, "metricSectionId": OWN_SECTION, "deleted": False, "isGenerated": False}
+    cards = [{"uuid": f"{OWN_SECTION}-{number}", **common, **chart} for number, chart in enumerate(charts)]
+    titles = {OWN_SECTION: title, **{f"{OWN_SECTION}-{name}": name for name in FOLDED}}
+    sections = [
+        {
+            "uuid": uuid,
+            "name": name,
+            "display": uuid == OWN_SECTION,
+            "isReordered": True,
+            "deleted": False,
+            "isGenerated": uuid != OWN_SECTION,
+        }
+        for uuid, name in titles.items()
+    ]
+    return {"compareRunCharts": cards, "compareRunSections": sections, "isAccordionReordered": True}
+
+
+def _scatter_plots(metrics: Iterable[str]) -> list[dict[str, Any]]:
+    """The best score against seconds and tokens, and the served one against bytes."""
+    pairs = [(f"{'served' if cost == 'cost/bytes' else 'best'}/{metric}", cost) for metric in metrics for cost in COSTS]
+    return [
+        {"type": "SCATTER", "xaxis": {"key": cost, "type": "METRIC"}, "yaxis": {"key": score, "type": "METRIC"}}
+        for score, cost in pairs
+    ]
+
+
+def _curves(metrics: Iterable[str]) -> list[dict[str, Any]]:
+    common = {"type": "LINE", "lineSmoothness": 0, "xAxisScaleType": "linear", "scaleType": "linear", **OVER_TOKENS}
+    ends: dict[str, Any] = {"range": {}, "yAxisKey": "metric", "yAxisExpressions": [], "useGlobalXaxisKey": True}
+    return [{**common, **ends, "metricKey": metric, "selectedMetricKeys": [metric]} for metric in metrics]
 
 
 def _columns(kind: str, keys: Iterable[str]) -> list[str]:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -89,6 +89,7 @@ def rows(page: Page) -> list[str]:
 def test_an_experiment_opens_on_the_comparison_of_its_executions(
     page: Page, servers: Services, executions: list[str], screenshots: Path, strangers: list[str]
 ) -> None:
+    page.set_viewport_size({"width": 2200, "height": 700})  # columns out of sight are not in the page
     page.goto(f"{servers.mlflow_url}/#/experiments/{experiment(servers)}")
     shown = " ".join(rows(page))
     page.wait_for_timeout(1000)
@@ -110,6 +111,14 @@ def open_view(page: Page, name: str) -> None:
     page.get_by_text(name, exact=True).last.click()
 
 
+def drawn(page: Page, title: str) -> list[dict[str, Any]]:
+    """The traces of the chart with this title, once they have points."""
+    page.get_by_text(title).first.wait_for()
+    of_first = "[...document.querySelectorAll('.js-plotly-plot')].map(plot => plot.data || [])[0]"
+    page.wait_for_function(f"({of_first} || []).some(trace => (trace.x || []).length > 0)")
+    return list(page.evaluate(f"{of_first}.map(trace => ({{x: [...(trace.x || [])], y: [...(trace.y || [])]}}))"))
+
+
 @pytest.mark.timeout(400)
 def test_saved_views_show_stages_and_charts_of_score_against_cost(
     page: Page, servers: Services, executions: list[str], screenshots: Path
@@ -123,11 +132,19 @@ def test_saved_views_show_stages_and_charts_of_score_against_cost(
     heads = " ".join(page.locator("[role=columnheader]").all_inner_texts())
     assert all(column in heads for column in ("stage", "objective", "validation/loss", "final/tokens")), heads
     assert not any(f"variant-{name[-4:]} {name}" in " ".join(rows(page)) for name in executions)
+    page.goto(f"{address}?viewStateShareKey=stages&compareRunsMode=CHART")
+    (curves, *_) = drawn(page, "train/loss")
+    assert sorted(curves["x"]) == [1000, 2000, 3000], "over tokens"
+    page.screenshot(path=screenshots / "3-curves.png")
     page.goto(f"{address}?viewStateShareKey=score-against-cost&compareRunsMode=CHART")
-    for cost in ("cost/seconds", "cost/tokens"):
-        page.get_by_text(f"best/accuracy against {cost}").first.wait_for()
-    page.locator(".js-plotly-plot .scatterlayer .point").first.wait_for()
-    page.screenshot(path=screenshots / "3-score-against-cost.png")
+    points = drawn(page, "cost/seconds vs. best/accuracy")
+    assert sorted(
+        zip((x for one in points for x in one["x"]), (y for one in points for y in one["y"]), strict=True)
+    ) == [
+        (285, pytest.approx(1 - 51 / 120)),
+        (285, pytest.approx(1 - 21 / 120)),
+    ]
+    page.screenshot(path=screenshots / "4-score-against-cost.png")
 
 
 @pytest.mark.timeout(400)
@@ -149,7 +166,7 @@ def test_compare_prints_and_opens_the_same_side_by_side(
     for name in executions:
         page.get_by_text(f"regime variant-{name[-4:]} {name}").first.wait_for()
     shown = page.locator("body").inner_text()
-    page.screenshot(path=screenshots / "4-compared.png", full_page=True)
+    page.screenshot(path=screenshots / "5-compared.png", full_page=True)
     for word in ("variants", "variant-aaaa", "variant-bbbb", "best/accuracy", "cost/seconds"):
         assert word in shown, word
 
@@ -162,11 +179,11 @@ def test_the_report_opens_from_the_run(
     page.get_by_role("link", name=executions[0]).first.click()
     link = page.get_by_role("link", name="Report of this execution")
     link.wait_for()
-    page.screenshot(path=screenshots / "5-run.png", full_page=True)
+    page.screenshot(path=screenshots / "6-run.png", full_page=True)
     assert page.locator("a[href^='file:']").count() == 0
     page.goto(str(link.evaluate("link => link.href")))
     page.get_by_role("heading", name="Report of aaaa").wait_for()  # its script did not run
-    page.screenshot(path=screenshots / "6-report.png")
+    page.screenshot(path=screenshots / "7-report.png")
     assert page.url == f"{servers.mlflow_url}/reports/{executions[0]}/report.html"
     assert page.evaluate("window.origin") == "null", "a page of ours may not use MLflow's API"
     assert strangers == []

@@ -42,5 +42,8 @@ def test_charts_are_of_scores_against_each_cost() -> None:
         ("cost/tokens", "best/accuracy"),
         ("cost/bytes", "served/accuracy"),
     ]
+    curves = states(["accuracy"])["stages"]["compareRunCharts"]
+    assert [chart["metricKey"] for chart in curves] == ["train/loss", "validation/loss", "validation/accuracy"]
+    assert {chart["selectedXAxisMetricKey"] for chart in curves} == {"tokens"}
     assert all(len(json.dumps(state)) < 15_000 for state in states([f"task-{n}/accuracy" for n in range(30)]).values())
     assert "compareRunCharts" not in states([])["executions"]
