@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import webbrowser
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,7 +24,11 @@ if TYPE_CHECKING:
     from tasks.records.comparisons import ComparedExecution
 
 console = Console(highlight=False)
-MEGABYTE = 1e6
+COSTS: Mapping[str, Callable[[float], str]] = {
+    "cost/seconds": lambda seconds: f"{seconds:,.1f} s",
+    "cost/tokens": lambda tokens: f"{tokens:,.0f}",
+    "cost/bytes": lambda size: f"{size / 1e6:,.2f} MB",
+}
 
 
 @handle_errors
@@ -79,12 +83,9 @@ def _side_by_side(compared: Sequence[ComparedExecution]) -> Table:
             for key in _scores(compared, side):
                 table.add_row(Text(key), *(Text(_score(one, key)) for one in compared))
     table.add_section()
-    for key, unit in {"cost/seconds": "s", "cost/tokens": "tokens", "cost/bytes": "MB"}.items():
-        scale = MEGABYTE if unit == "MB" else 1
+    for key, write in COSTS.items():
         costs = [one.headline.metrics.get(key) for one in compared]
-        table.add_row(
-            Text(key.partition("/")[2]), *("" if one is None else f"{one / scale:,.1f} {unit}" for one in costs)
-        )
+        table.add_row(Text(key), *("" if one is None else write(one) for one in costs))
     return table
 
 

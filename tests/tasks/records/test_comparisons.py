@@ -146,7 +146,7 @@ def test_the_command_prints_parameters_scores_cost_and_differences(
     assert shown.exit_code == 0, shown.output
     for words in (
         ["20260301-101500-aaaa", "20260301-101500-bbbb"], ["variants", "none", "hour"],
-        ["best/accuracy", "0.583 [0.533, 0.633]", "0.833 [0.783, 0.883]"], ["seconds", "190.0 s"],
+        ["best/accuracy", "0.583 [0.533, 0.633]", "0.833 [0.783, 0.883]"], ["cost/seconds", "190.0 s"],
         ["20260301-101500-bbbb minus 20260301-101500-aaaa, paired"], ["accuracy", "120", "+0.250 [", "better"],
         ["mlflow", "has not recorded these executions"],
     ):  # fmt: skip
