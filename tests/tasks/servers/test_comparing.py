@@ -48,14 +48,10 @@ def executions(project: Path, first: object, classifier_folder: Path) -> list[st
     data = {"train": builder.table("train", TEXTS), "test": test}
     ids = []
     for name, wrong in WRONG.items():
-        made = execution(builder, name, [answers(wrong, 0), answers(wrong + 2, 1)], test, STAGE)
+        requested = {"dataset": "docs", "recipe": "regime", "variants": f"variant-{name}"}
+        parameters = {**dict.fromkeys(KEYS, "none"), **requested}
+        made = execution(builder, name, [answers(wrong, 0), answers(wrong + 2, 1)], test, STAGE, parameters=parameters)
         done = find_execution(project, builder.store, name)
-        parameters = {
-            **dict.fromkeys(KEYS, "none"),
-            "dataset": "docs",
-            "recipe": "regime",
-            "variants": f"variant-{name}",
-        }
         tracker = Tracker(project)
         nothing = Store(project / "empty")
         tracker.begin_execution(done.id, "regime", "docs", [], nothing, parameters=parameters, data=data)
@@ -123,6 +119,7 @@ def drawn(page: Page, title: str) -> list[dict[str, Any]]:
 def test_saved_views_show_stages_and_charts_of_score_against_cost(
     page: Page, servers: Services, executions: list[str], screenshots: Path
 ) -> None:
+    page.set_viewport_size({"width": 2200, "height": 900})
     address = f"{servers.mlflow_url}/#/experiments/{experiment(servers)}/runs"
     page.goto(address)
     rows(page)
@@ -138,12 +135,8 @@ def test_saved_views_show_stages_and_charts_of_score_against_cost(
     page.screenshot(path=screenshots / "3-curves.png")
     page.goto(f"{address}?viewStateShareKey=score-against-cost&compareRunsMode=CHART")
     points = drawn(page, "cost/seconds vs. best/accuracy")
-    assert sorted(
-        zip((x for one in points for x in one["x"]), (y for one in points for y in one["y"]), strict=True)
-    ) == [
-        (285, pytest.approx(1 - 51 / 120)),
-        (285, pytest.approx(1 - 21 / 120)),
-    ]
+    scores = sorted((x, y) for one in points for x, y in zip(one["x"], one["y"], strict=True))
+    assert scores == [(285, pytest.approx(1 - wrong / 120)) for wrong in (51, 21)]
     page.screenshot(path=screenshots / "4-score-against-cost.png")
 
 
