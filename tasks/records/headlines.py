@@ -156,10 +156,10 @@ def _all_scores(evaluations: Sequence[EvaluationRecord]) -> Iterator[_Scores]:
         rows = {row.name: row for table in own for row in table.rows}
         yield _Scores(task, tuple(metrics), False, tuple(rows.values()))
     language = [
-        (section["perplexity"], entry)
+        (name, entry)
         for one in evaluations
         for section in one.sections.values()
-        if "perplexity" in section
+        if (name := section.get("perplexity")) is not None
         for entry in section.get("stages", ())
     ]
     for name in dict.fromkeys(name for name, _ in language):

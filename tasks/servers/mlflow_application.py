@@ -6,6 +6,7 @@ executions first, no assistant.
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,6 @@ DEFAULTS = "/cursus-ui.js"
 SCRIPT = Path(__file__).with_name("mlflow_ui.js")
 ASSISTANT = "/ajax-api/3.0/mlflow/assistant"
 """MLflow's assistant, which runs programs on the server's machine."""
-NOT_FOUND = 404
 
 
 def command(root: Path, host: str, port: int) -> list[str]:
@@ -53,7 +53,7 @@ class WithoutAssistant:
         if scope["type"] == "http" and scope["path"].startswith(ASSISTANT):
             from starlette.responses import PlainTextResponse
 
-            return await PlainTextResponse("no assistant", status_code=NOT_FOUND)(scope, receive, send)
+            return await PlainTextResponse("no assistant", status_code=HTTPStatus.NOT_FOUND)(scope, receive, send)
         return await self._app(scope, receive, send)
 
 

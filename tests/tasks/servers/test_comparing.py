@@ -158,8 +158,9 @@ def test_compare_prints_and_opens_the_same_side_by_side(
     page.goto(address)
     for name in executions:
         page.get_by_text(f"regime variant-{name[-4:]} {name}").first.wait_for()
+    page.locator(".js-plotly-plot").first.wait_for()  # of the parameter and the metric that differ
     shown = page.locator("body").inner_text()
-    page.screenshot(path=screenshots / "5-compared.png", full_page=True)
+    page.screenshot(path=screenshots / "5-compared.png")
     for word in ("variants", "variant-aaaa", "variant-bbbb", "best/accuracy", "cost/seconds"):
         assert word in shown, word
 

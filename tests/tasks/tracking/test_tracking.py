@@ -165,7 +165,10 @@ def test_a_database_that_was_lost_is_rebuilt_from_the_store(root: Path, builder:
     assert {one.model_id for one in small.inputs.model_inputs} == {models["task"], models["classify-0"]}
     assert small.info.end_time - small.info.start_time == 95_000
     assert [point.value for point in client.get_metric_history(small.info.run_id, "train/loss")] == [5.0, 4.0]
-    assert [entry.path for entry in client.list_artifacts(runs["report"].info.run_id)] == ["evaluation.json"]
+    assert [entry.path for entry in client.list_artifacts(runs["report"].info.run_id)] == [
+        "evaluation.json",
+        "settings.json",
+    ]
 
 
 def test_a_stage_may_have_a_name_that_mlflow_allows_for_no_model(root: Path, builder: Builder) -> None:
