@@ -8,10 +8,10 @@ from pathlib import Path
 from pipelines.corpora.settings.dataset import load_settings
 from pipelines.errors import CursusError
 from tasks.diagnosis.check import Check, State
-from tasks.environment import ACCOUNT, state_folder
+from tasks.environment import ACCOUNT, MLFLOW_PORT, state_folder
 from tasks.servers.accounts import account
 from tasks.servers.processes import port_taken
-from tasks.servers.services import MLFLOW_PORT, PREFECT_PORT, running
+from tasks.servers.services import PREFECT_PORT, running
 
 PORTS = {"Prefect": PREFECT_PORT, "MLflow": MLFLOW_PORT}
 WRITTEN = ("", ".cursus", "data", "reports")

@@ -159,7 +159,8 @@ def _all_scores(evaluations: Sequence[EvaluationRecord]) -> Iterator[_Scores]:
         (name, entry)
         for one in evaluations
         for section in one.sections.values()
-        if (name := section.get("perplexity")) is not None
+        for name in [section.get("perplexity")]
+        if name is not None
         for entry in section.get("stages", ())
     ]
     for name in dict.fromkeys(name for name, _ in language):
