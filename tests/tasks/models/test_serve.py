@@ -25,6 +25,7 @@ from tasks.serving.batching import Batcher, BatchLimits, QueueFullError
 from tasks.serving.protection import LARGEST_REQUEST
 from tests.steps import ROOT
 from tests.tasks.conftest import LABELS, TEXTS
+from tests.tasks.servers.conftest import CHROMIUM, NO_CHROMIUM, QUIET
 
 ACCOUNT = "ada:a-password-of-some-length"
 PARAMS = "datasets:\n  docs:\n    language: en\n"
@@ -144,6 +145,30 @@ def test_its_page_loads_nothing_from_elsewhere(served: Served) -> None:
     assert (described["task"], described["labels"]) == ("text_classification", LABELS)
     schema = json.loads(served.request("/openapi.json")[2])
     assert {"/predict", "/model", "/health", "/metrics"} <= set(schema["paths"])
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)
+def test_a_person_tries_the_model_on_its_page(served: Served) -> None:
+    from playwright.sync_api import sync_playwright
+
+    name, _, password = ACCOUNT.partition(":")
+    requests: list[str] = []
+    errors: list[str] = []
+    text = "<img src=x onerror=alert(1)> Solve a linear system."
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        page = browser.new_page(http_credentials={"username": name, "password": password})
+        page.on("request", lambda request: requests.append(request.url))
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(served.url)
+        page.get_by_text("text_classification").wait_for()
+        page.locator("textarea").fill(text)
+        page.get_by_role("button", name="Predict").click()
+        answer = page.locator("#output h2").text_content()
+        rows = page.locator("#output tr").count()
+        browser.close()
+    assert answer == served.predict(text)[0]["label"] and rows == len(LABELS)
+    assert not errors and all(url.startswith(served.url) for url in requests)
 
 
 def test_predict_asks_the_running_server(served: Served) -> None:
