@@ -34,7 +34,7 @@ define install
 	@touch $@
 endef
 
-.PHONY: help run test test-fast mutants fuzz check lock bench faults up down map lineage clean-venv
+.PHONY: help run test test-fast mutants fuzz check lock bench faults up down map lineage package clean-venv
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -87,6 +87,12 @@ map: $(STAMP)-test ## draws the rooms and their imports anew: docs/map.svg
 
 lineage: $(STAMP)-run ## where a model came from: that of the latest run [MODEL=name or fingerprint]
 	@$(BIN)/cursus lineage $(MODEL)
+
+package: $(STAMP)-run ## the wheel and the source distribution, in dist/
+	@rm -rf build dist && mkdir dist
+	@$(BIN)/python -c 'from setuptools import build_meta as made; made.build_sdist("dist"); made.build_wheel("dist")' \
+	  > dist/build.log 2>&1 || { tail -n 20 dist/build.log >&2; exit 1; }
+	@rm -rf build dist/build.log && ls dist
 
 clean-venv: ## remove .venv (the next make installs it again)
 	@rm -rf .venv
