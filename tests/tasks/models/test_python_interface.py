@@ -13,6 +13,7 @@ from tasks.decisions.journal import PromotionJournal
 from tasks.decisions.record import PromotionDecision, now
 from tests.steps import ROOT
 from tests.tasks.conftest import LABELS, TEXTS, Builder
+from tests.tasks.records.test_comparisons import TRUTH, answers, execution
 
 PARAMS = """
 default_dataset: docs
@@ -83,6 +84,24 @@ def test_lineage_is_the_tree_and_its_records(made: dict[str, str]) -> None:
     ]
     assert str(ancestry).startswith(f"int8 {made['int8']}\n") and "└─ int8 ◀" in str(ancestry)
     assert ancestry.records[made["classify@0"]].parents == {"start": made["task"]}
+
+
+def test_executions_are_compared_with_the_first(project: Path, classifier_folder: Path) -> None:
+    builder = Builder(project, classifier_folder)
+    test, other = builder.table("test", TRUTH), builder.table("other", TRUTH[1:])
+    for name, wrong, table in (("aaaa", 50, test), ("bbbb", 20, test), ("cccc", 20, other)):
+        execution(builder, name, [answers(wrong, 0)], table)
+    compared = cursus.compare("aaaa", "bbbb", "cccc")
+    first, second, third = compared.executions
+    assert [one[-4:] for one in compared.executions] == ["aaaa", "bbbb", "cccc"]
+    (difference,) = compared.differences[second]
+    assert difference.verdict == "better" and difference.interval.value == pytest.approx(30 / 120)
+    assert not compared.differences[third] and "different test examples" in compared.unpaired[third]
+    assert set(compared.parameters) == set(compared.scores) == {first, second, third}
+    assert compared.parameters[first]["recipe"] == "regime" and compared.scores[first]
+    for references, sentence in ((["aaaa"], "two executions"), (["aaaa", "aaa"], "twice"), (["aaaa", "zz"], "no exec")):
+        with pytest.raises(cursus.CursusError, match=sentence):
+            cursus.compare(*references)
 
 
 def test_mistakes_are_one_sentence(made: dict[str, str], tmp_path: Path) -> None:
