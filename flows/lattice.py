@@ -7,6 +7,7 @@ from prefect.runtime import flow_run
 from pydantic import BaseModel, ConfigDict, Field
 
 from flows.process.computing import begin
+from flows.process.run_name import request_name
 from flows.regime import RegimeResult, carry_out
 from tasks.datasets.planning import lattice_request
 
@@ -27,7 +28,7 @@ class LatticeConfig(BaseModel):
 
 def _run_name() -> str:
     config = LatticeConfig.model_validate(flow_run.parameters.get("config") or {})
-    return " ".join(word for word in ("lattice", config.recipe, config.dataset, *config.variants) if word)
+    return f"lattice of {request_name(config.dataset, config.recipe, config.variants, smoke=config.smoke)}"
 
 
 @flow(name="lattice", flow_run_name=_run_name, validate_parameters=True)

@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from flows.process.approval import await_decision
 from flows.process.computing import begin, execution
+from flows.process.run_name import model_name
 from pipelines.errors import DataError, StageError
 from pipelines.lineage import hardware
 from pipelines.lineage.store import Artifact, Store
@@ -35,6 +36,8 @@ from tasks.decisions.record import Promotion
 from tasks.display.artifacts import ARTIFACTS
 from tasks.display.progress import TerminalProgress
 from tasks.launchers.settings import load_training
+from tasks.models.ancestry import resolve
+from tasks.models.default import latest_model
 from tasks.promotion.contest import Contest, check_predictions, judging, open_contest, refuse_other_items
 from tasks.promotion.judgement import conclude, judge, new_id
 from tasks.promotion.page import show, write_page
@@ -75,9 +78,13 @@ NAMES = {"promoted": "Promoted", "refused": "Refused", "left open": "Undecided"}
 
 
 def _run_name() -> str:
-    """Name of the flow run in the UI."""
     config = PromoteConfig.model_validate(flow_run.parameters.get("config") or {})
-    return f"{config.model or 'the latest model'} to {config.to}"
+
+    def candidate(root: Path, store: Store) -> str:
+        requested = config.model
+        return latest_model(root).fingerprint if requested is None else resolve(root, store, requested)[1]
+
+    return f"{model_name(candidate, config.model)} to {config.to}"
 
 
 @flow(name="promote", flow_run_name=_run_name, validate_parameters=True)

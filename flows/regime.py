@@ -6,9 +6,7 @@ from __future__ import annotations
 import time
 import uuid
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 
 from prefect import flow
@@ -16,9 +14,9 @@ from prefect.runtime import flow_run
 from pydantic import BaseModel, ConfigDict, Field
 
 from flows.process.computing import begin, execution, whole
+from flows.process.run_name import request_name
 from pipelines.lineage import hardware
 from pipelines.lineage.store import Store
-from pipelines.recipe.claims import recipe_of_claim
 from tasks.datasets.lock import data_in_use
 from tasks.datasets.planning import Request, make_plan, resolve_request, store_folder
 from tasks.datasets.preparation import prepare_dataset
@@ -28,7 +26,7 @@ from tasks.launchers.settings import load_training
 from tasks.stages.finish import publish_report, register_models, show_scores
 
 
-class RegimeConfig(BaseModel):
+class RunConfig(BaseModel):
     """The recipe and the dataset. Everything else is in the recipe and in params.yaml."""
 
     model_config = ConfigDict(extra="forbid")
@@ -38,11 +36,14 @@ class RegimeConfig(BaseModel):
     variants: list[str] = Field([], description="Variants of the recipe, for example hour or minilm.")
     smoke: bool = Field(False, description="Tiny sizes and budgets: only tests that everything runs.")
     threads: int | None = Field(None, ge=1, description="Processor cores for training; all when empty.")
-    until: str | None = Field(None, description="Stop after this stage; the whole recipe when empty.")
-    claim: str | None = Field(None, description="Measure only this claim of the recipe.")
-    compared: list[str] = Field([], description="The stages of the claim to measure; all when empty.")
-    judged_on: str | None = Field(None, description="The dataset to judge models on, if not that of their training.")
-    seeds: int | None = Field(None, ge=1, description="Seeds of the claim; its own number when empty.")
+
+    def request(self, root: Path) -> Request:
+        """The request, with the defaults of params.yaml. Raises RecipeError for an unknown dataset."""
+        return resolve_request(root, self.dataset, self.recipe, tuple(self.variants), self.smoke)
+
+    def name(self, until: str | None = None) -> str:
+        """The name of the flow run."""
+        return request_name(self.dataset, self.recipe, self.variants, smoke=self.smoke, until=until)
 
 
 class RegimeResult(BaseModel):
@@ -57,32 +58,14 @@ class RegimeResult(BaseModel):
 
 
 def _run_name() -> str:
-    """Name of the flow run in the UI: a short description of the request."""
-    config = RegimeConfig.model_validate(flow_run.parameters.get("config") or {})
-    words = [
-        config.recipe,
-        config.claim and f"claim {config.claim}",
-        config.dataset,
-        *config.variants,
-        "smoke" if config.smoke else None,
-    ]
-    name = " ".join(word for word in words if word) or "defaults"
-    return f"{name} until {config.until}" if config.until else name
+    return RunConfig.model_validate(flow_run.parameters.get("config") or {}).name()
 
 
 @flow(name="regime", flow_run_name=_run_name, validate_parameters=True)
 # Prefect shows the defaults in its form
-def regime(config: RegimeConfig = RegimeConfig()) -> RegimeResult:  # noqa: B008
+def regime(config: RunConfig = RunConfig()) -> RegimeResult:  # noqa: B008
     """General → domain → task-adaptive → fine-tune → compress → evaluate: raw text to a registered, evaluated model."""
-    return begin(lambda root: carry_out(_request(config, root), root, threads=config.threads, until=config.until))
-
-
-def _request(config: RegimeConfig, root: Path) -> Request:
-    request = resolve_request(root, config.dataset, config.recipe, tuple(config.variants), config.smoke)
-    if config.claim is None:
-        return request
-    measured = partial(recipe_of_claim, name=config.claim, seeds=config.seeds, stages=tuple(config.compared))
-    return replace(request, transform=measured, judged_on=config.judged_on)
+    return begin(lambda root: carry_out(config.request(root), root, threads=config.threads))
 
 
 def _dataset_in_use(dataset: str, root: Path, progress: TerminalProgress) -> AbstractContextManager[Prepared]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from prefect import flow
@@ -15,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from flows.process.computing import compute
 from flows.process.outcome import record_outcome
+from flows.process.run_name import model_name
 from pipelines.errors import ReproductionError
 from pipelines.lineage.store import Store
 from pipelines.recipe.plan import Plan
@@ -52,8 +54,13 @@ class ReproduceConfig(BaseModel):
 
 
 def _run_name() -> str:
-    """Name of the flow run in the UI."""
-    return ReproduceConfig.model_validate(flow_run.parameters.get("config") or {}).model or "the default model"
+    config = ReproduceConfig.model_validate(flow_run.parameters.get("config") or {})
+    return f"reproduction of {model_name(partial(_requested, config), config.model)}"
+
+
+def _requested(config: ReproduceConfig, root: Path, store: Store) -> str:
+    chosen = default_model(root, store).fingerprint if config.model is None else config.model
+    return resolve(root, store, chosen)[1]
 
 
 @flow(name="reproduce", flow_run_name=_run_name, validate_parameters=True)

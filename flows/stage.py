@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from prefect import flow
+from prefect.runtime import flow_run
 from pydantic import Field
 
-from flows.regime import RegimeConfig, RegimeResult, regime
+from flows.process.computing import begin
+from flows.regime import RegimeResult, RunConfig, carry_out
 
 
-class StageConfig(RegimeConfig):
+class StageConfig(RunConfig):
     """The stage, its recipe and the dataset."""
 
-    until: str = Field("general", description="The stage to compute.")
+    stage: str = Field(description="The stage to compute.")
 
 
-@flow(name="stage", validate_parameters=True)
-def stage(config: StageConfig = StageConfig()) -> RegimeResult:  # noqa: B008  # Prefect shows the defaults in its form
+def _run_name() -> str:
+    config = StageConfig.model_validate(flow_run.parameters["config"])
+    return config.name(config.stage)
+
+
+@flow(name="stage", flow_run_name=_run_name, validate_parameters=True)
+def stage(config: StageConfig) -> RegimeResult:
     """Compute one stage of a recipe."""
-    return regime(RegimeConfig.model_validate(config.model_dump()))
+    return begin(lambda root: carry_out(config.request(root), root, threads=config.threads, until=config.stage))

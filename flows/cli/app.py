@@ -24,6 +24,7 @@ from flows.cli.recipes import recipes
 from flows.cli.reproduce import reproduce
 from flows.cli.run import Smoke, run
 from flows.cli.serve import serve
+from flows.cli.servers import deploy, down, schedule, up
 from flows.cli.store import store_app
 from flows.cli.systems import systems
 from tasks.environment import project_root
@@ -158,29 +159,8 @@ app.command(rich_help_panel="Look")(systems)
 app.command(rich_help_panel="Look")(compare)
 app.command(rich_help_panel="Look")(reproduce)
 app.add_typer(store_app, name="store", rich_help_panel="Look")
-
-
-@app.command(rich_help_panel="Servers")
-@handle_errors
-def up(
-    host: Annotated[
-        str, typer.Option(help="The address to listen on; 0.0.0.0 for other machines, too (docs/servers.md).")
-    ] = "127.0.0.1",
-) -> None:
-    """Start the Prefect server, a worker and the MLflow UI on this machine, and print their addresses."""
-    root = project_root()
-    from tasks.servers.services import up as start
-
-    start(root, host=host)
-
-
-@app.command(rich_help_panel="Servers")
-@handle_errors
-def down() -> None:
-    """Stop the servers that `cursus up` started."""
-    from tasks.servers.services import down as stop
-
-    stop(project_root())
+for command in (up, deploy, schedule, down):
+    app.command(rich_help_panel="Servers")(command)
 
 
 if __name__ == "__main__":

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from flows.cli.finished import finished_report
 from flows.cli.preview import PlanPreview, Previewer
-from pipelines.errors import CursusError
 from pipelines.lineage.store import Store
-from tasks.datasets.planning import load_recipe, resolve_request
+from tasks.datasets.planning import check_stage, load_recipe, resolve_request
 
 
 @dataclass(frozen=True)
@@ -42,8 +41,8 @@ def requested(
     os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")
     request = resolve_request(root, dataset, recipe, tuple(variants), smoke)
     loaded = load_recipe(root, request)
-    if until is not None and until not in loaded.stages:
-        raise CursusError(f"recipe {loaded.name} has no stage {until!r}; it has {', '.join(loaded.stages)}")
+    if until is not None:
+        check_stage(loaded, until)
     notify(f"{loaded.name} on {request.dataset}: preparing the data")
     return Previewer(root, request, store, notify, until)
 
@@ -57,17 +56,15 @@ def complete(previewer: Previewer, preview: PlanPreview, threads: int | None) ->
     previewer.notify(f"{len(todo)} of {len(preview.plan.steps)} steps to compute; starting Prefect, MLflow and torch …")
     from flows.process.execute import execute
 
-    result = execute(
-        {
-            "dataset": request.dataset,
-            "recipe": request.recipe,
-            "variants": request.variants,
-            "smoke": request.smoke,
-            "threads": threads,
-            "until": previewer.until,
-        },
-        root,
-    )
+    config = {
+        "dataset": request.dataset,
+        "recipe": request.recipe,
+        "variants": request.variants,
+        "smoke": request.smoke,
+        "threads": threads,
+    }
+    until = previewer.until
+    result = execute(config, root) if until is None else execute({**config, "stage": until}, root, "stage")
     return RunOutcome(
         previewer.after(preview),
         Path(result["report"]) if result["report"] else None,

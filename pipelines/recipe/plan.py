@@ -108,7 +108,7 @@ class Plan:
         needed = {step.fingerprint for step in self.steps if step.name == stage and step.recipe == self.recipe.name}
         if not needed:
             raise RecipeError(
-                f"recipe {self.recipe.name} has no stage {stage!r}; it has {', '.join(self.recipe.stages)}"
+                f"recipe {self.recipe.name} has no stage {stage!r}.{did_you_mean(stage, self.recipe.stages)}"
             )
         for step in reversed(self.steps):
             if step.fingerprint in needed:

@@ -84,6 +84,6 @@ class RedactedRecord(logging.LogRecord):
         return redacted(super().getMessage())
 
 
-def redact_logs() -> None:
-    """Have every logger of this process write redacted records."""
-    logging.setLogRecordFactory(RedactedRecord)
+def redact_logs(records: type[RedactedRecord] = RedactedRecord) -> None:
+    """Have every logger of this process write redacted `records`."""
+    logging.setLogRecordFactory(records)

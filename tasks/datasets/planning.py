@@ -107,6 +107,12 @@ def load_recipe(root: Path, request: Request) -> Recipe:
     return smoke_profile(recipe) if request.smoke else recipe
 
 
+def check_stage(recipe: Recipe, stage: str) -> None:
+    """Raise RecipeError unless the recipe has `stage`."""
+    if stage not in recipe.stages:
+        raise RecipeError(f"recipe {recipe.name} has no stage {stage!r}.{did_you_mean(stage, recipe.stages)}")
+
+
 def sources(root: Path, prepared: Prepared) -> dict[str, DataSource]:
     """The prepared tables as data sources of a plan."""
     return {

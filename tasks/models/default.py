@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pipelines.components import did_you_mean
 from pipelines.errors import CursusError, StoreError
 from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Store
@@ -67,9 +68,9 @@ def latest_model(root: Path, dataset: str | None = None) -> LatestModel:
                 return LatestModel(final.fingerprint, final.stage, execution)
     others = sorted({str(one["dataset"]) for one in known} - {dataset})
     where = f" on the dataset {dataset!r}" if dataset else ""
-    hint = f"; there are runs on {', '.join(others)}" if dataset and others else ""
+    hint = did_you_mean(dataset, others) if dataset and others else ""
     raise CursusError(
-        f"no run{where} has made a model that answers a task{hint}. Start one with `cursus run"
+        f"no run{where} has made a model that answers a task.{hint} Start one with `cursus run"
         f"{f' --data {dataset}' if dataset else ''}` (smoke runs do not count), or name a model"
     )
 

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from pipelines.safety.redaction import redact_logs
+from tasks.display.log_records import SentenceRecord
 from tasks.environment import defaults, importable, is_installed, keep_private, private_state_folder
 
 DETECTED: dict[str, str] = {}
@@ -24,9 +25,9 @@ def prepare_environment(root: Path) -> None:
 
     While the servers started by `make up` run, Prefect uses their address; otherwise Prefect starts a temporary server.
     MLflow is always accessed through its database, so that stopping the servers never breaks a run.
-    Logs hide secrets from here on.
+    From here on, logs hide secrets, and have a user's mistakes without a traceback.
     """
-    redact_logs()
+    redact_logs(SentenceRecord)
     keep_private(root)
     atexit.unregister(keep_private)
     atexit.register(keep_private, root)

@@ -4,7 +4,8 @@ at the next start.
 A flow run has a record in `.cursus/flow-runs/<id>.json`, on which its process holds a lock. A record without a lock is
 compared with the server's state of the run: one that is still RUNNING there, or was marked as crashed for lack of
 heartbeats, gets its recorded final state; a record without a final state means that the process was killed. Task runs
-end with their flow run: Prefect leaves those of a killed process RUNNING for ever.
+end with their flow run: Prefect leaves those of a killed process RUNNING for ever. A run that is retried keeps its id:
+the record of an attempt says nothing of a later one.
 """
 
 from __future__ import annotations
@@ -31,11 +32,14 @@ log = logging.getLogger("cursus.flow_runs")
 _HELD: list[Lock] = []
 
 
-class Ended(BaseModel):
-    """The final state of a flow run."""
+class Attempt(BaseModel):
+    """A flow run from one start of its process to its end."""
 
-    state: State
-    message: str
+    number: int
+    """Prefect's count of the starts of the run, this one included."""
+    state: State | None = None
+    """Its final state; None until it has ended."""
+    message: str = KILLED
 
 
 @contextmanager
@@ -49,7 +53,9 @@ def recorded(root: Path) -> Iterator[None]:
     if identifier:
         with suppress(OSError):
             lock = Lock.take(path)
+    number = int(flow_run.run_count or 1)
     if lock is not None:
+        _write(path, Attempt(number=number))
         # held until this process ends: until then Prefect itself reports to its server
         _HELD.append(lock)
     try:
@@ -58,11 +64,12 @@ def recorded(root: Path) -> Iterator[None]:
         if lock is not None:
             failed = isinstance(error, Exception)
             text = str(error) if isinstance(error, CursusError) else type(error).__name__
-            _write(path, Ended(state="FAILED" if failed else "CANCELLED", message=f"{text} ({UNREACHABLE})"))
+            state: State = "FAILED" if failed else "CANCELLED"
+            _write(path, Attempt(number=number, state=state, message=f"{text} ({UNREACHABLE})"))
         raise
     else:
         if lock is not None:
-            _write(path, Ended(state="COMPLETED", message=UNREACHABLE))
+            _write(path, Attempt(number=number, state="COMPLETED", message=UNREACHABLE))
 
 
 def report_ended_runs(root: Path, api: str | None = None, auth: str | None = None) -> int:
@@ -71,8 +78,10 @@ def report_ended_runs(root: Path, api: str | None = None, auth: str | None = Non
     Without an address, uses the server that this process's own flow run reports to.
     """
     from prefect.client.orchestration import SyncPrefectClient, get_client
+    from prefect.runtime import flow_run
 
-    records = sorted(_folder(root).glob("*.json"))
+    # not that of an earlier attempt of the run that begins here
+    records = sorted(path for path in _folder(root).glob("*.json") if path.stem != str(flow_run.id))
     corrected = 0
     if not records:
         return 0
@@ -93,24 +102,24 @@ def _correct(path: Path, client: Any) -> int:
     from prefect.client.schemas.objects import StateType
     from prefect.exceptions import ObjectNotFound
 
-    text = path.read_text(encoding="utf-8")
-    _end_tasks(client, path.stem)
     try:
-        ended = Ended.model_validate_json(text)
+        attempt = Attempt.model_validate_json(path.read_text(encoding="utf-8"))
     except ValidationError:
-        ended = None
+        attempt = None
     try:
-        known = client.read_flow_run(path.stem).state
+        run = client.read_flow_run(path.stem)
     except ObjectNotFound:
         return 0
-    over = known is not None and known.is_final()
-    if over and (ended is None or known.type != StateType.CRASHED or ended.state != "COMPLETED"):
+    known = run.state
+    later = attempt is not None and run.run_count > attempt.number
+    if later or (known is not None and known.type in (StateType.SCHEDULED, StateType.PENDING)):
+        return 0  # it is being retried
+    _end_tasks(client, path.stem)
+    ended = attempt.state if attempt is not None else None
+    if known is not None and known.is_final() and (known.type != StateType.CRASHED or ended != "COMPLETED"):
         return 0
-    state = (
-        PrefectState(type=StateType.CRASHED, message=KILLED)
-        if ended is None
-        else PrefectState(type=StateType(ended.state), message=ended.message)
-    )
+    message = attempt.message if attempt is not None else KILLED
+    state = PrefectState(type=StateType(ended) if ended is not None else StateType.CRASHED, message=message)
     client.set_flow_run_state(path.stem, state, force=True)
     return 1
 
@@ -131,11 +140,11 @@ def _end_tasks(client: Any, identifier: str) -> None:
         client.set_task_run_state(run.id, state, force=True)
 
 
-def _write(path: Path, ended: Ended) -> None:
+def _write(path: Path, attempt: Attempt) -> None:
     # in place, because the lock is on this file; a truncated record reads as none
     with suppress(OSError), path.open("r+", encoding="utf-8") as file:
         file.truncate()
-        file.write(ended.model_dump_json())
+        file.write(attempt.model_dump_json())
         file.flush()
         os.fsync(file.fileno())
 

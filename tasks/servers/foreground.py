@@ -60,16 +60,10 @@ def run(name: str, root: Path, host: str, port: int) -> None:
     private_state_folder(root)
     environment = {**os.environ, **variables(name, root, known, port, os.environ)}
     if name == "deployments":
-        from tasks.servers.deployments import register
+        from tasks.servers.registration import register
 
         os.environ.update(environment)
-        register(
-            root,
-            environment["PREFECT_API_URL"],
-            auth=known.line,
-            environment=environment,
-            log=state_folder(root) / "logs" / "deploy.log",
-        )
+        register(root, environment["PREFECT_API_URL"], known.line, environment)
         return
     if name == "mlflow":
         migrate_tracking_store(root, environment["MLFLOW_TRACKING_URI"])

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.lineage.locks import Lock
+from tasks.servers.lists import OpenLists
 from tasks.servers.same_origin import SameOriginOnly
+from tasks.servers.suggestions import Suggestions
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -46,7 +48,11 @@ def starting(home: Path) -> Iterator[None]:
 
 
 def create_application() -> ASGIApp:
-    """Prefect's API and UI, as its settings in the environment say, behind `SameOriginOnly`."""
+    """Prefect's API and UI, as its settings in the environment say, behind `SameOriginOnly`, with `Suggestions`,
+    `OpenLists`, and automations that notify the checkout's own addresses alone."""
     from prefect.server.api.server import create_app
 
-    return SameOriginOnly(create_app(final=True))
+    from tasks.servers.notification import restrict_actions
+
+    restrict_actions()
+    return SameOriginOnly(Suggestions(OpenLists(create_app(final=True))))

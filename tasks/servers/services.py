@@ -25,6 +25,7 @@ from tasks.servers import mlflow_application, prefect_application, processes
 from tasks.servers.accounts import VARIABLE, Account, required_account
 from tasks.servers.flow_runs import report_ended_runs
 from tasks.servers.processes import Process
+from tasks.servers.registration import register, register_changes
 from tasks.servers.tracking_database import is_database, migrate_tracking_store, refuse_network_folder
 
 PREFECT_PORT = 4200
@@ -76,9 +77,9 @@ def up(
     """Start the Prefect server, a worker and the MLflow UI of the checkout at `root`, wait until they are healthy and
     pass their addresses to `notify`.
 
-    Returns at once when they run already. A port that is in use is replaced by a free one (0 requests a free one); a
-    server that was killed is restarted at its old address. Takes about 20 s. Both servers require the checkout's
-    account (`tasks.servers.accounts`); one that is made now is passed to `notify` once.
+    Returns at once when they run already, unless a form has changed. A port that is in use is replaced by a free one (0
+    requests a free one); a server that was killed is restarted at its old address. Takes about 20 s. Both servers
+    require the checkout's account (`tasks.servers.accounts`); one that is made now is passed to `notify` once.
 
     Raises CursusError when the account is malformed, and, naming the log, when a server does not start or a deployment
     is rejected.
@@ -95,7 +96,9 @@ def up(
             raise CursusError(f"the servers listen on {services.host}; stop them first with `make down`")
         if services is not None and services.healthy():
             report_ended_runs(root, f"{services.prefect_url}/api", account.line)
-            notify(f"Already running.\n{_addresses(root, services)}")
+            changed = register_changes(root, f"{services.prefect_url}/api", account.line)
+            forms = " Deployments and their forms were registered again." if changed else ""
+            notify(f"Already running.{forms}\n{_addresses(root, services)}")
             return services
         notify("Starting the servers (about 20 s) …")
         services = services or Services(
@@ -163,7 +166,7 @@ def _start_missing(root: Path, services: Services, account: Account) -> None:
         ensure("mlflow", *mlflow_application.command(root, services.host, mlflow_port))
         _wait(root, services, "prefect", f"{api}/health")
     auth = account.line
-    deployments.register(root, api, auth=auth, environment=environment, log=logs / "deploy.log")
+    register(root, api, auth, environment)
     report_ended_runs(root, api, auth)
     since, fresh = datetime.now(UTC), services.worker is None
     ensure("worker", *WORKER_COMMAND)

@@ -10,16 +10,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prefect.settings import get_current_settings
+from prefect.states import Failed
 from prefect.utilities.processutils import command_to_string, get_sys_executable, setup_signal_handlers_worker
 from prefect.workers.process import ProcessJobConfiguration, ProcessWorker, ProcessWorkerResult
 
 from tasks.environment import project_root
 from tasks.servers.deployments import WORKER
+from tasks.servers.requests import mistake
 from tasks.servers.run_policy import POOL, RefusedRunError, refusal
 
 if TYPE_CHECKING:
     from anyio.abc import TaskStatus
     from prefect.client.schemas.objects import FlowRun
+
+NO_PROCESS = "none"
+"""Identifier of the process of a run that was refused."""
 
 
 class CheckedWorker(ProcessWorker):
@@ -35,7 +40,10 @@ class CheckedWorker(ProcessWorker):
         configuration: ProcessJobConfiguration,
         task_status: TaskStatus[int] | None = None,
     ) -> ProcessWorkerResult:
-        """Start the run's process and wait for its end. Raises RefusedRunError before anything is started."""
+        """Start the run's process and wait for its end. A run with a mistake in its request fails without one.
+
+        Raises RefusedRunError before anything is started.
+        """
         deployment = None
         if flow_run.deployment_id is not None:
             deployment = await self.client.read_deployment(flow_run.deployment_id)
@@ -48,7 +56,16 @@ class CheckedWorker(ProcessWorker):
             reason = "it has a command of its own"
         if reason is not None:
             raise RefusedRunError(f"this worker does not start the run {flow_run.name!r}: {reason}")
-        return await super().run(flow_run, configuration, task_status)
+        assert deployment is not None and deployment.entrypoint is not None, "others are refused"
+        schema = deployment.parameter_openapi_schema or {}
+        known = await asyncio.to_thread(mistake, self._root, deployment.entrypoint, flow_run.parameters, schema)
+        if known is None:
+            return await super().run(flow_run, configuration, task_status)
+        self.get_flow_run_logger(flow_run).error(known)
+        await self.client.set_flow_run_state(flow_run.id, Failed(message=known), force=True)
+        if task_status is not None:
+            task_status.started(0)  # there is no process
+        return ProcessWorkerResult(status_code=0, identifier=NO_PROCESS)
 
 
 async def serve(root: Path, *, healthcheck: bool = False) -> None:

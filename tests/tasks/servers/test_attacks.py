@@ -7,14 +7,17 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import UUID, uuid4
 
 import pytest
 
 from tasks.servers.run_policy import POOL, PULL_STEP
 from tasks.servers.services import Services
+from tests.tasks.servers.receivers import webhook
 
 from .conftest import ACCOUNT, CHROMIUM, NO_CHROMIUM, QUIET, ask, status
 
@@ -126,6 +129,56 @@ def test_with_the_account_a_run_cannot_change_its_process(
     finally:
         client.update_work_pool(POOL, WorkPoolUpdate(base_job_template=template))
     assert not attacked.exists()
+
+
+def block_of(services: Services, slug: str, **data: Any) -> str:
+    """The id of a block that a user with the account saves in the UI."""
+    api = f"{services.prefect_url}/api"
+    kind = ask(f"{api}/block_types/slug/{slug}")["id"]
+    (schema, *_) = ask(f"{api}/block_schemas/filter", {"block_schemas": {"block_type_id": {"any_": [kind]}}})
+    block = {"name": f"attack-{slug}", "data": data, "block_type_id": kind, "block_schema_id": schema["id"]}
+    return str(ask(f"{api}/block_documents/", block)["id"])
+
+
+@pytest.mark.timeout(300)
+def test_with_the_account_the_server_cannot_be_made_to_call_an_address(
+    servers: Services, client: SyncPrefectClient
+) -> None:
+    """A webhook or a notification to an address of one's own choice, by an automation that an event triggers."""
+    api = f"{servers.prefect_url}/api"
+    with webhook() as (port, received):
+        actions = [
+            {
+                "type": "call-webhook",
+                "block_document_id": block_of(servers, "webhook", method="POST", url=f"http://127.0.0.1:{port}/"),
+                "payload": "{}",
+            },
+            {
+                "type": "send-notification",
+                "block_document_id": block_of(servers, "slack-webhook", url=f"json://127.0.0.1:{port}/"),
+                "subject": "attack",
+                "body": "attack",
+            },
+        ]
+        trigger = {"type": "event", "posture": "Reactive", "expect": ["attack"], "threshold": 1, "within": 0}
+        automation = {"name": "attack", "trigger": trigger, "actions": actions}
+        made = ask(f"{api}/automations/", automation)["id"]
+
+        def refusals() -> list[str]:
+            question = {"filter": {"event": {"name": ["prefect.automation.action.failed"]}}}
+            return [one["payload"]["reason"] for one in ask(f"{api}/events/filter", question)["events"]]
+
+        try:
+            deadline = time.monotonic() + PATIENCE
+            while sum("Addresses of this checkout" in one or "addresses" in one for one in refusals()) < 2:
+                # an automation is loaded a moment after it was saved
+                event = {"id": str(uuid4()), "occurred": datetime.now(UTC).isoformat(), "event": "attack"}
+                client.request("POST", "/events", json=[{**event, "resource": {"prefect.resource.id": "attack"}}])
+                assert time.monotonic() < deadline, f"not refused: {refusals()}"
+                time.sleep(1)
+        finally:
+            client.delete_automation(UUID(made))
+    assert received == []
 
 
 @pytest.fixture

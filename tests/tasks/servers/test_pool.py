@@ -3,6 +3,8 @@ none lost."""
 
 from __future__ import annotations
 
+import json
+import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,7 +14,8 @@ import psutil
 import pytest
 
 from tasks.servers import deployments, processes
-from tasks.servers.run_policy import POOL
+from tasks.servers.access import deploy
+from tasks.servers.run_policy import POOL, PULL_STEP
 from tasks.servers.services import Services
 
 from .conftest import ACCOUNT, Start, ask
@@ -130,3 +133,37 @@ def test_a_run_that_ends_while_the_server_is_away_is_known_to_have_ended_well(
     repaired = start().services
     assert repaired.prefect_url == servers.prefect_url
     assert state(repaired, run) == "COMPLETED"
+
+
+@pytest.mark.timeout(240)
+def test_a_deployment_in_a_pool_on_kubernetes_is_registered_as_the_page_on_clusters_says(
+    servers: Services, project: Path
+) -> None:
+    from prefect.client.orchestration import SyncPrefectClient
+    from prefect.client.schemas.actions import WorkPoolCreate
+
+    page = (project / "docs" / "clusters.md").read_text()
+    (block,) = re.findall(r"```yaml\n(  - name: regime-kubernetes\n.*?)```", page, re.DOTALL)
+    template = json.loads((project / "deploy" / "kubernetes" / "work-pool.json").read_text())
+    settings = project / "prefect.yaml"
+    before = settings.read_text()
+    api = f"{servers.prefect_url}/api"
+    with SyncPrefectClient(api, auth_string=ACCOUNT) as client:
+        client.create_work_pool(WorkPoolCreate(name="cursus-kubernetes", type="kubernetes", base_job_template=template))
+        try:
+            settings.write_text(f"{before}\n{block}")
+            assert deploy(project) == api
+            made = client.read_deployment_by_name("regime/regime-kubernetes")
+            assert made.work_pool_name == "cursus-kubernetes" and made.job_variables["memory_limit"] == "32Gi"
+            assert made.pull_steps == [{PULL_STEP: {"directory": "/srv/cursus"}}]
+            assert made.parameter_openapi_schema is not None
+            fields = made.parameter_openapi_schema["definitions"]["RunConfig"]["properties"]
+            assert fields["dataset"]["enum"] == ["small"]
+            run = client.create_flow_run_from_deployment(made.id)
+            assert run.work_queue_name == "default" and state(servers, str(run.id)) == "SCHEDULED"
+            client.delete_flow_run(run.id)
+            client.delete_deployment(made.id)
+        finally:
+            settings.write_text(before)
+            client.delete_work_pool("cursus-kubernetes")
+    deploy(project)

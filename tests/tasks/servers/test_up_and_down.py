@@ -33,9 +33,10 @@ def test_up_starts_all_three_on_loopback(first: Launch, project: Path, taken_por
     assert any(f"Port {taken_port} is in use by another program" in line for line in first.said)
     assert listening_addresses(project) == {"127.0.0.1"}
     deployed = {deployment["name"] for deployment in ask(f"{services.prefect_url}/api/deployments/filter", {})}
-    assert deployed == {"regime", "urgent", "nightly", "data", "stage", "reproduce", "promote", "lattice"}
+    assert deployed == {"regime", "urgent", "nightly", "data", "stage", "claim", "reproduce", "promote", "lattice"}
     automations = ask(f"{services.prefect_url}/api/automations/filter", {})
-    assert [automation["name"] for automation in automations] == ["crash-zombie-runs"]
+    names = {automation["name"] for automation in automations}
+    assert names == {"crash-zombie-runs", "report-failed-scheduled-runs"}
 
 
 def test_a_second_up_says_that_they_run_and_starts_nothing(servers: Services, start: Start, project: Path) -> None:
@@ -44,6 +45,27 @@ def test_a_second_up_says_that_they_run_and_starts_nothing(servers: Services, st
     assert again.services == servers
     assert again.said[0].startswith("Already running.")
     assert {process.pid for process in processes_of(project)} == before
+
+
+@pytest.mark.timeout(240)
+def test_a_form_is_renewed_when_what_it_is_made_of_has_changed(servers: Services, start: Start, project: Path) -> None:
+    def known() -> list[str]:
+        deployment = ask(f"{servers.prefect_url}/api/deployments/name/data/data")
+        fields = deployment["parameter_openapi_schema"]["definitions"]["DataConfig"]["properties"]
+        return list(fields["dataset"]["enum"])
+
+    params = project / "params.yaml"
+    before = params.read_text()
+    assert known() == ["small"]
+    try:
+        params.write_text(before + before.partition("datasets:\n")[2].replace("small:", "mine:", 1))
+        assert "registered again" in start().said[0]
+        assert known() == ["small", "mine"]
+        assert "registered again" not in start().said[0]
+    finally:
+        params.write_text(before)
+        start()
+    assert known() == ["small"]
 
 
 @pytest.mark.timeout(240)

@@ -1,0 +1,86 @@
+"""Resolution of a request to measure a claim: to its parts, each a request over one dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Self
+
+from pipelines.components import did_you_mean
+from pipelines.corpora.settings.dataset import load_settings
+from pipelines.errors import RecipeError
+from pipelines.recipe.claim import Claim
+from pipelines.recipe.claims import Measurement, claim_of, claim_on, figure_source, measurements, recipe_of_claim
+from pipelines.recipe.folders import RecipeFolders
+from pipelines.recipe.load import Library
+from pipelines.recipe.schema import Recipe
+from tasks.datasets.planning import Request, recipes_for, resolve_request, setting_of_dataset
+
+
+@dataclass(frozen=True)
+class ClaimRequest:
+    """A claim, the datasets on which it is measured, and the parts that have to be measured for it."""
+
+    recipe: Recipe
+    label: str
+    claim: Claim
+    parts: tuple[Measurement, ...]
+    variants: tuple[str, ...]
+    seeds: int | None
+    smoke: bool
+
+    @classmethod
+    def resolve(
+        cls,
+        root: Path,
+        name: str,
+        data: Sequence[str] = (),
+        variants: Sequence[str] = (),
+        seeds: int | None = None,
+        smoke: bool = False,
+    ) -> Self:
+        """The claim `recipe/claim`; `data` replaces its datasets: a name, or `role=name` for a claim about several.
+
+        Raises RecipeError for an unknown recipe or claim, for a dataset that is not in params.yaml, and where no judge
+        records the claim's figure on it.
+        """
+        owner, _, label = name.partition("/")
+        stated = Library(RecipeFolders.of_project(root)).load(owner)
+        claim = claim_on(claim_of(stated, label), data)
+        _check_datasets(root, name, claim)
+        dataset = claim.dataset(claim.form.sides()[0].trained)
+        recipe = recipes_for(root, dataset).load(owner, tuple(variants) or None)
+        parts = tuple(dict.fromkeys(measurements(recipe, claim).values()))
+        for part in parts:
+            _check_part(root, recipe, label, part)
+        return cls(recipe, label, claim, parts, tuple(variants), seeds, smoke)
+
+    def of_part(self, root: Path, part: Measurement) -> Request:
+        """The request that trains and judges what `part` measures."""
+        request = resolve_request(root, part.trained, self.recipe.name, self.variants, self.smoke)
+        transform = partial(recipe_of_claim, name=self.label, seeds=self.seeds, stages=part.stages)
+        judged_on = part.judged if part.judged != part.trained else None
+        return replace(request, transform=transform, judged_on=judged_on)
+
+
+def _check_datasets(root: Path, name: str, claim: Claim) -> None:
+    known = load_settings(root)
+    for dataset in claim.datasets:
+        if dataset not in known:
+            raise RecipeError(
+                f"claim {name} is measured on the dataset {dataset!r}, which is not in params.yaml: add it "
+                f"(docs/data.md shows how), or choose another with --data.{did_you_mean(dataset, known)}"
+            )
+
+
+def _check_part(root: Path, recipe: Recipe, label: str, part: Measurement) -> None:
+    """Whether the figure is recorded on the data of a part, and, of a transfer, whether its task is the same."""
+    trained, judged = (setting_of_dataset(root, one) for one in (part.trained, part.judged))
+    if part.task and trained.family != judged.family:
+        raise RecipeError(
+            f"claim {recipe.name}/{label} judges on {part.judged!r} ({judged.family}) what it trains on "
+            f"{part.trained!r} ({trained.family}): choose datasets of one task family with --data"
+        )
+    figure_source(recipe, label, judged, part.stages)
