@@ -13,7 +13,7 @@ from flows.cli.exit_status import handle_errors
 from tasks.environment import project_root
 
 if TYPE_CHECKING:
-    from tasks.servers.schedules import Schedule
+    from tasks.servers.schedules import RunSchedule
 
 console = Console(highlight=False)
 
@@ -83,7 +83,7 @@ def schedule(
         console.print("nobody is told if it fails: docs/servers.md shows how to add an address", markup=False)
 
 
-def _show_schedules(schedules: Sequence[Schedule]) -> None:
+def _show_schedules(schedules: Sequence[RunSchedule]) -> None:
     table = Table("deployment", "schedule", "when", "", "request")
     for one in schedules:
         request = ", ".join(f"{key}: {value}" for key, value in one.config.items())

@@ -22,7 +22,7 @@ class Outline:
 
 
 def outlines(folders: RecipeFolders) -> dict[str, Outline]:
-    """Recipe → its names. A recipe that cannot be read is left out: whoever loads it gets the error."""
+    """Recipe → its names. A recipe that cannot be read is left out: loading it reports the error."""
     known, files = {}, folders.files
     for name in files:
         try:

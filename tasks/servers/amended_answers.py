@@ -1,4 +1,4 @@
-"""Answers of a server that are changed on their way to whoever asked."""
+"""Answers of a server that are changed on their way to the client."""
 
 from __future__ import annotations
 

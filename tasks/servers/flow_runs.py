@@ -32,7 +32,7 @@ log = logging.getLogger("cursus.flow_runs")
 _HELD: list[Lock] = []
 
 
-class Attempt(BaseModel):
+class FlowAttempt(BaseModel):
     """A flow run from one start of its process to its end."""
 
     number: int
@@ -55,7 +55,7 @@ def recorded(root: Path) -> Iterator[None]:
             lock = Lock.take(path)
     number = int(flow_run.run_count or 1)
     if lock is not None:
-        _write(path, Attempt(number=number))
+        _write(path, FlowAttempt(number=number))
         # held until this process ends: until then Prefect itself reports to its server
         _HELD.append(lock)
     try:
@@ -65,11 +65,11 @@ def recorded(root: Path) -> Iterator[None]:
             failed = isinstance(error, Exception)
             text = str(error) if isinstance(error, CursusError) else type(error).__name__
             state: State = "FAILED" if failed else "CANCELLED"
-            _write(path, Attempt(number=number, state=state, message=f"{text} ({UNREACHABLE})"))
+            _write(path, FlowAttempt(number=number, state=state, message=f"{text} ({UNREACHABLE})"))
         raise
     else:
         if lock is not None:
-            _write(path, Attempt(number=number, state="COMPLETED", message=UNREACHABLE))
+            _write(path, FlowAttempt(number=number, state="COMPLETED", message=UNREACHABLE))
 
 
 def report_ended_runs(root: Path, api: str | None = None, auth: str | None = None) -> int:
@@ -103,7 +103,7 @@ def _correct(path: Path, client: Any) -> int:
     from prefect.exceptions import ObjectNotFound
 
     try:
-        attempt = Attempt.model_validate_json(path.read_text(encoding="utf-8"))
+        attempt = FlowAttempt.model_validate_json(path.read_text(encoding="utf-8"))
     except ValidationError:
         attempt = None
     try:
@@ -140,7 +140,7 @@ def _end_tasks(client: Any, identifier: str) -> None:
         client.set_task_run_state(run.id, state, force=True)
 
 
-def _write(path: Path, attempt: Attempt) -> None:
+def _write(path: Path, attempt: FlowAttempt) -> None:
     # in place, because the lock is on this file; a truncated record reads as none
     with suppress(OSError), path.open("r+", encoding="utf-8") as file:
         file.truncate()

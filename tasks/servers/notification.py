@@ -1,10 +1,10 @@
 """Notifications about flow runs: mail and webhooks, at addresses that only the owner of the checkout chooses.
 
-An automation of Prefect sends a notification through a block. Prefect's own blocks hold the address, so whoever has the
-account could have the server call any address, services of its network included, and read the answer. Automations of
-these servers therefore use no block but the one below, which has no fields: it reads the addresses from CURSUS_NOTIFY,
-or from `.cursus/notify`. Each is an address of Apprise, a line each: `mailtos://user:password@example.org`,
-`slack://…`, or `jsons://example.org/hook` for a webhook.
+An automation of Prefect sends a notification through a block. Prefect's own blocks hold the address, so an account
+that may use it could have the server call any address, services of its network included, and read the answer.
+Automations of these servers therefore use no block but the one below, which has no fields: it reads the addresses from
+CURSUS_NOTIFY, or from `.cursus/notify`. Each is an address of Apprise, a line each:
+`mailtos://user:password@example.org`, `slack://…`, or `jsons://example.org/hook` for a webhook.
 """
 
 from __future__ import annotations
@@ -51,8 +51,11 @@ class CheckoutNotification(NotificationBlock):
     _block_type_slug = "cursus-addresses"
     _description = "Mail and webhooks that the owner of this checkout has configured (docs/servers.md)."
 
-    async def notify(self, body: str, subject: str | None = None) -> None:
-        """Send a message to every address. Raises NotificationError where one was not reached, or there is none."""
+    async def notify(self, **message: str) -> None:  # type: ignore[override]  # Prefect names both when it calls
+        """Send a message with the texts `body` and `subject` to every address.
+
+        Raises NotificationError where one was not reached, or there is none.
+        """
         from apprise import Apprise, NotifyFormat
 
         try:
@@ -65,7 +68,9 @@ class CheckoutNotification(NotificationBlock):
         for number, address in enumerate(known, start=1):
             if not sender.add(address):
                 raise NotificationError(f"address {number} of {len(known)} is none that Apprise knows")
-        if not await sender.async_notify(body=body, title=subject or "", body_format=NotifyFormat.TEXT):
+        if not await sender.async_notify(
+            body=message["body"], title=message.get("subject", ""), body_format=NotifyFormat.TEXT
+        ):
             raise NotificationError("an address was not reached; Prefect's log says why")
 
 

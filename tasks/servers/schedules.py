@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Schedule:
+class RunSchedule:
     """A schedule of a deployment."""
 
     deployment: str
@@ -31,11 +31,11 @@ class Schedule:
     config: Mapping[str, Any]
 
 
-def read_schedules(api: str, auth: str | None) -> list[Schedule]:
+def read_schedules(api: str, auth: str | None) -> list[RunSchedule]:
     """All schedules on the server at `api`."""
     with _connected(api, auth) as (_, deployments):
         return [
-            Schedule(
+            RunSchedule(
                 deployment=deployment.name,
                 name=schedule.slug or str(schedule.id),
                 when=_when(schedule.schedule),
@@ -49,7 +49,7 @@ def read_schedules(api: str, auth: str | None) -> list[Schedule]:
 
 def add_schedule(
     root: Path, api: str, auth: str | None, deployment: str, cron: str, timezone: str, config: Mapping[str, Any]
-) -> Schedule:
+) -> RunSchedule:
     """Add a schedule, or replace that of the same name; the name is made of the `config` of its runs.
 
     Raises CursusError for an unknown deployment or time zone, an invalid cron line, and a mistake in the config.
@@ -75,7 +75,7 @@ def add_schedule(
                 client.delete_deployment_schedule(chosen.id, known.id)
         created = DeploymentScheduleCreate(schedule=schedule, active=True, parameters=parameters, slug=slug)
         client.create_deployment_schedules(chosen.id, [created])
-    return Schedule(chosen.name, slug, _when(schedule), True, config)
+    return RunSchedule(chosen.name, slug, _when(schedule), True, config)
 
 
 def remove_schedule(api: str, auth: str | None, deployment: str, name: str) -> None:

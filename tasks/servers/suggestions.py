@@ -70,4 +70,4 @@ def _each_text(value: Any) -> Any:
 
 def _shown(entry: Any) -> list[Any]:
     """An entry of a list of errors, as the UI shows it: of a list to choose from, only errors of the whole field."""
-    return list(entry["errors"]) if isinstance(entry, dict) and entry.keys() == {"index", "errors"} else [entry]
+    return list(entry["errors"]) if isinstance(entry, dict) and "index" in entry else [entry]
