@@ -29,7 +29,8 @@ NEWEST = 50
 """Executions whose metrics have columns."""
 FIRST_COLUMNS = {"attributes.`Run Name`": 300, "runDateAndNestInfo": 150}
 """Columns that every view has → their width in pixels."""
-WIDTH = 120
+EDGE, CHARACTER = 40, 8
+"""Pixels beside the title of a column, and for each of its characters."""
 OWN_SECTION = "cursus"
 """Id of the section with the charts of a view."""
 FOLDED = (
@@ -99,7 +100,7 @@ def _state(
         "modelVersionFilter": "All Runs",
         "selectedColumns": list(columns),
         "columnOrder": [*FIRST_COLUMNS, *columns],
-        "columnWidths": {**FIRST_COLUMNS, **dict.fromkeys(columns, WIDTH)},
+        "columnWidths": {**FIRST_COLUMNS, **{column: _width(column) for column in columns}},
         "globalLineChartConfig": {**OVER_TOKENS, "lineSmoothness": 0},
         **charts,
     }
@@ -143,6 +144,11 @@ def _curves(metrics: Iterable[str]) -> list[dict[str, Any]]:
 
 def _columns(kind: str, keys: Iterable[str]) -> list[str]:
     return [f"{kind}.`{key}`" for key in keys]
+
+
+def _width(column: str) -> int:
+    """Pixels in which the title of a column is shown whole."""
+    return EDGE + CHARACTER * len(column.partition("`")[2])
 
 
 def _state_of(tag: str | None) -> Any:

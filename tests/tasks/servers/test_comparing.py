@@ -21,6 +21,7 @@ from tasks.records.execution_parameters import KEYS
 from tasks.records.headlines import headline_of
 from tasks.servers.services import Services
 from tasks.tracking.executions import Tracker
+from tasks.tracking.recorder import Recorder
 from tasks.tracking.tracked_values import TrackedStep
 from tests.tasks.conftest import TEXTS, Builder
 from tests.tasks.records.test_comparisons import TRUTH, answers, execution
@@ -181,6 +182,29 @@ def test_the_report_opens_from_the_run(
     assert page.url == f"{servers.mlflow_url}/reports/{executions[0]}/report.html"
     assert page.evaluate("window.origin") == "null", "a page of ours may not use MLflow's API"
     assert strangers == []
+
+
+@pytest.mark.timeout(400)
+def test_a_model_links_to_those_it_was_made_from(
+    page: Page,
+    servers: Services,
+    executions: list[str],
+    project: Path,
+    classifier_folder: Path,
+    screenshots: Path,
+) -> None:
+    builder, recorder, docs = Builder(project, classifier_folder), Recorder(project), experiment(servers)
+    base = builder.step("base", "pretrain")
+    student = builder.step("student", "compress", parents={"start": base.fingerprint})
+    for one in (base, student):
+        recorder.record(one.provenance, one.folder, docs)
+    page.goto(f"{servers.mlflow_url}/#/experiments/{docs}/models/{recorder.model_of(student.fingerprint)}")
+    link = page.get_by_role("link", name="base", exact=True)
+    link.wait_for()
+    page.screenshot(path=screenshots / "8-model.png")
+    page.goto(str(link.evaluate("link => link.href")))
+    page.get_by_text(str(recorder.model_of(base.fingerprint))).first.wait_for()
+    page.get_by_role("heading", name="base").first.wait_for()
 
 
 def test_reports_need_the_account_and_nothing_else_is_served(servers: Services, executions: list[str]) -> None:
