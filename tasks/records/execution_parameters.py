@@ -45,7 +45,7 @@ def _budgets(plan: Plan) -> str:
 def _amount(budget: Budget) -> str:
     amount = f"{budget.tokens:,} tokens" if budget.tokens is not None else ""
     if budget.epochs is not None:
-        amount = f"{budget.epochs:g} epochs"
+        amount = f"{budget.epochs:g} epoch{'' if budget.epochs == 1 else 's'}"
     return f"{amount} of {budget.labelled:,} examples" if amount and budget.labelled is not None else amount
 
 

@@ -69,7 +69,7 @@ def test_the_first_run_computes_registers_and_reports(first: FirstRun, cursus: C
         metrics = dict(database.execute(f"select m.key, m.value from latest_metrics m {of_execution}"))
     database.close()
     assert tuple(sorted(params)) == tuple(sorted(KEYS)) and params["dataset"] == "small" and params["smoke"] == "false"
-    assert "general: " in params["budgets"] and " tokens" in params["budgets"]
+    assert params["budgets"].startswith("general, domain, task: ") and params["budgets"].count(" tokens") == 1
     for side in ("best", "served", "baseline"):
         assert metrics[f"{side}/accuracy_low"] <= metrics[f"{side}/accuracy"] <= metrics[f"{side}/accuracy_high"]
     assert all(metrics[f"cost/{what}"] > 0 for what in ("seconds", "tokens", "bytes"))
