@@ -14,6 +14,7 @@ SLOW = "slow_tier"
 FLOWS = tuple(
     f"tests/flows/test_{name}.py"
     for name in (
+        "claim",
         "lattice",
         "left_behind",
         "mistakes",
