@@ -9,8 +9,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pipelines.recipe.lines import line_views
-
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -22,6 +20,8 @@ if TYPE_CHECKING:
 
 def show_recipe(console: Console, recipe: Recipe) -> None:
     """Print one line per stage: its parts, corpus, start and budget."""
+    from pipelines.recipe.lines import line_views
+
     console.print(f"{recipe.name} {recipe.paper}", style="bold")
     if recipe.systems:
         console.print(f"  implements (cursus systems): {', '.join(recipe.systems)}", soft_wrap=True)

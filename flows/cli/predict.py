@@ -21,6 +21,7 @@ from tasks.servers.environment import prepare_environment
 
 if TYPE_CHECKING:
     from pipelines.task_families import Row, TaskFamily
+    from tasks.serving.running import RunningServer
 
 Predict: TypeAlias = "Callable[[Sequence[Row]], list[dict[str, Any]]]"
 """Examples to their predictions as JSON."""
@@ -70,16 +71,23 @@ def predict(
         )
     as_json = as_json or (file is not None and file.suffix in JSON_LINES)
     prepare_environment(root)
-    from tasks.models.reference import named_model, refuse_foreign
-    from tasks.serving.running import running_server
+    from tasks.serving.running import default_server
 
     with ExitStack() as opened:
-        lines: TextIO = sys.stdin if file is None else opened.enter_context(_open(file))
+        source: TextIO = sys.stdin if file is None else opened.enter_context(_open(file))
+        lines = _decoded(source, file)
+        if model is None and (server := default_server(root, dataset, task)) is not None:
+            typer.echo(f"model    {server.title}, {server.url}", err=True)
+            _answer_by(server, given, lines, as_json, file)
+            return
+        from tasks.models.reference import named_model, refuse_foreign
+        from tasks.serving.running import running_server
+
         named = named_model(root, model, dataset, checked=False)
         if model is None:
             typer.echo(f"model    {named.title}", err=True)
-        if (server := running_server(root, named.folder, task)) is not None:
-            _answer(server.family(), lambda: server.predict, given, _decoded(lines, file), as_json, file)
+        if (running := running_server(root, named.folder, task)) is not None:
+            _answer_by(running, given, lines, as_json, file)
             return
         from pipelines.models.extracting import extract_task
         from pipelines.serving.answering.examples import family_of
@@ -88,7 +96,16 @@ def predict(
             refuse_foreign(named.folder)
         scratch = Path(opened.enter_context(TemporaryDirectory(prefix="cursus-task-")))
         folder = extract_task(named.folder, task, scratch)
-        _answer(family_of(folder), lambda: _opened(folder), given, _decoded(lines, file), as_json, file)
+        _answer(_rows(family_of(folder), given, lines, as_json, file), lambda: _opened(folder), as_json)
+
+
+def _answer_by(
+    server: RunningServer, texts: Sequence[str], lines: Iterable[str], as_json: bool, file: Path | None
+) -> None:
+    """Print the answers of a running server, which refuses texts where its task needs more."""
+    parsed = as_json and not texts
+    rows = _rows(server.family(), texts, lines, as_json, file) if parsed else _texts(texts, lines)
+    _answer(rows, lambda: server.predict, as_json)
 
 
 def _opened(folder: Path) -> Predict:
@@ -121,20 +138,9 @@ def _decoded(lines: Iterable[str], file: Path | None) -> Iterator[str]:
         raise DataError(f"{where}: not UTF-8 ({error.reason}); save it as UTF-8") from None
 
 
-def _answer(
-    family: TaskFamily,
-    open_model: Callable[[], Predict],
-    texts: Sequence[str],
-    lines: Iterable[str],
-    as_json: bool,
-    file: Path | None,
-) -> None:
-    """Print an answer for each of `texts`, or for each of `lines` (of `file`) when there are none, in blocks.
-
-    A line is a text; with `as_json`, a JSON object with the task family's columns, and the output is JSON as well.
-    """
+def _answer(rows: Iterator[Row], open_model: Callable[[], Predict], as_json: bool) -> None:
+    """Print an answer for each of `rows`, in blocks: next to its text, or, with `as_json`, as a JSON object."""
     # before the model is opened: a mistake in the first lines is reported at once
-    rows = _rows(family, texts, lines, as_json, file)
     block = list(islice(rows, BLOCK))
     if not block:
         raise CursusError("no input: pass texts as arguments, --file FILE, or lines on standard input")
@@ -167,7 +173,11 @@ def _rows(
             f"this model's task is {family.name}, whose examples are more than one text: pass JSON on standard "
             f"input with --json, one object per line: {{{columns}}}"
         )
-    yield from ({"text": text} for text in texts or lines)
+    yield from _texts(texts, lines)
+
+
+def _texts(texts: Sequence[str], lines: Iterable[str]) -> Iterator[Row]:
+    return ({"text": text} for text in texts or lines)
 
 
 def _shown(text: str) -> str:

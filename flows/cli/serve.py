@@ -44,12 +44,9 @@ def serve(
     root = project_root()
     prepare_environment(root)
     from pipelines.lineage.hardware import cores
-    from tasks.models.reference import named_model
     from tasks.serving.batching import BatchLimits
     from tasks.serving.server import ServerOptions
     from tasks.serving.server import serve as run
 
-    named = named_model(root, model, dataset)
-    console.print(f"Model    {named.title}", markup=False, soft_wrap=True)
     options = ServerOptions(host, port, threads or cores(), BatchLimits(largest=batch, wait_ms=wait_ms))
-    run(root, named, task, options, lambda line: console.print(line, markup=False, soft_wrap=True))
+    run(root, model, dataset, task, options, lambda line: console.print(line, markup=False, soft_wrap=True))

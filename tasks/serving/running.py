@@ -12,18 +12,23 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ValidationError
 
 from pipelines.errors import CursusError
-from pipelines.task_families import Row, TaskFamily
 from tasks.environment import append_privately, state_folder
 from tasks.servers.accounts import Account, account
 from tasks.servers.processes import Process
 
+if TYPE_CHECKING:
+    from pipelines.task_families import Row, TaskFamily
+
 RECORD = "serving.json"
+JOURNAL = ".promotions.jsonl"
+"""The journal of promotions, in the store."""
+FILE = "params.yaml"
 PATIENCE = 60.0
 """Seconds that a prediction may take."""
 
@@ -33,8 +38,20 @@ class ServingRecord(BaseModel):
 
     url: str
     process: Process
+    title: str
     folder: str
     task: str | None
+    reference: str | None
+    """How the model was named, with the dataset: what is named the same is the same model while `state` is."""
+    dataset: str | None
+    state: str
+
+
+def state_of(root: Path) -> str:
+    """What changes when a run or a promotion ends, or the settings are edited: the default model may then be another
+    one."""
+    paths = (root / "reports", root / "data" / "store" / JOURNAL, root / FILE)
+    return " ".join(str(path.stat().st_mtime_ns) if path.exists() else "-" for path in paths)
 
 
 def write_record(root: Path, record: ServingRecord) -> None:
@@ -57,6 +74,7 @@ def remove_record(root: Path) -> None:
 class RunningServer:
     """A server that runs, as this project's account may use it."""
 
+    title: str
     url: str
     account: Account
 
@@ -68,6 +86,8 @@ class RunningServer:
 
     def family(self) -> TaskFamily:
         """The task family of the served model."""
+        from pipelines.task_families import TaskFamily
+
         return TaskFamily.model_validate(self._request("GET", "/model")["task"])
 
     def _request(self, method: str, path: str, payload: Any = None) -> dict[str, Any]:
@@ -91,10 +111,22 @@ class RunningServer:
 def running_server(root: Path, folder: Path, task: str | None) -> RunningServer | None:
     """The server in this project that answers `task` with the model in `folder`; None when there is none."""
     record = _read(root)
-    if record is None or (record.folder, record.task) != (str(folder.resolve()), task) or not record.process.alive():
+    same = record is not None and (record.folder, record.task) == (str(folder.resolve()), task)
+    return _running(root, record) if record is not None and same else None
+
+
+def default_server(root: Path, dataset: str | None, task: str | None) -> RunningServer | None:
+    """The server in this project that answers `task` with the default model of `dataset`, unless the default may have
+    become another since it was started. Resolves nothing, which would take longer than the answer."""
+    record = _read(root)
+    if record is None or (record.reference, record.dataset, record.task) != (None, dataset, task):
         return None
-    known = account(root)
-    return RunningServer(record.url, known) if known is not None else None
+    return _running(root, record) if record.state == state_of(root) else None
+
+
+def _running(root: Path, record: ServingRecord) -> RunningServer | None:
+    known = account(root) if record.process.alive() else None
+    return RunningServer(record.title, record.url, known) if known is not None else None
 
 
 def _read(root: Path) -> ServingRecord | None:

@@ -15,14 +15,14 @@ from pipelines.errors import CursusError
 from pipelines.models.extracting import extract_task
 from pipelines.serving.answering.answering_model import AnsweringModel
 from tasks.environment import ACCOUNT, state_folder
-from tasks.models.reference import NamedModel
+from tasks.models.reference import named_model
 from tasks.servers.accounts import VARIABLE
 from tasks.servers.processes import Process
 from tasks.servers.services import account_of_servers
 from tasks.serving.application import ServedModel, create_application
 from tasks.serving.batching import BatchLimits
 from tasks.serving.protection import protected
-from tasks.serving.running import ServingRecord, remove_record, write_record
+from tasks.serving.running import ServingRecord, remove_record, state_of, write_record
 
 PORT = 8000
 
@@ -39,14 +39,24 @@ class ServerOptions:
 
 
 def serve(
-    root: Path, named: NamedModel, task: str | None, options: ServerOptions, notify: Callable[[str], None]
+    root: Path,
+    reference: str | None,
+    dataset: str | None,
+    task: str | None,
+    options: ServerOptions,
+    notify: Callable[[str], None],
 ) -> None:
-    """Serve the model `named` until SIGINT or SIGTERM; its address and account are passed to `notify` first.
+    """Serve the model that `reference` names, or the default one of `dataset`, until SIGINT or SIGTERM; its title,
+    address and account are passed to `notify` first.
 
-    Raises CursusError for a port that is taken, and a model that answers no task, or several where none is chosen.
+    Raises CursusError for a reference that names nothing, a port that is taken, and a model that answers no task, or
+    several where none is chosen.
     """
     import uvicorn
 
+    state = state_of(root)  # before the model is resolved: what changes meanwhile is a change
+    named = named_model(root, reference, dataset)
+    notify(f"Model    {named.title}")
     with TemporaryDirectory(prefix="cursus-task-") as scratch:
         model = AnsweringModel(extract_task(named.folder, task, Path(scratch)), options.threads)
     served = ServedModel(named.title, named.fingerprint or "", model)
@@ -59,7 +69,17 @@ def serve(
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="on", server_header=False))
         created = psutil.Process().create_time()
         process = Process(pid=os.getpid(), created=created)
-        write_record(root, ServingRecord(url=url, process=process, folder=str(named.folder.resolve()), task=task))
+        record = ServingRecord(
+            url=url,
+            process=process,
+            title=named.title,
+            folder=str(named.folder.resolve()),
+            task=task,
+            reference=reference,
+            dataset=dataset,
+            state=state,
+        )
+        write_record(root, record)
         where = VARIABLE if os.environ.get(VARIABLE) else str(state_folder(root) / ACCOUNT)
         notify(f"Page     {url}\nAccount  {f'{account.line}   (shown once; it is in {where})' if made else where}")
         try:

@@ -16,13 +16,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+import psutil
 import pytest
 
 from pipelines.errors import DataError
 from pipelines.serving.answering.answering_model import AnsweringModel, Prediction
 from pipelines.task_families import Row
+from tasks.environment import private_state_folder
+from tasks.servers.processes import Process
 from tasks.serving.batching import Batcher, BatchLimits, QueueFullError
 from tasks.serving.protection import LARGEST_REQUEST
+from tasks.serving.running import ServingRecord, default_server, state_of, write_record
 from tests.steps import ROOT
 from tests.tasks.conftest import LABELS, TEXTS
 from tests.tasks.servers.conftest import CHROMIUM, NO_CHROMIUM, QUIET
@@ -184,7 +188,34 @@ def test_predict_asks_the_running_server(served: Served) -> None:
         [sys.executable, "-c", code], cwd=ROOT, env=served.environment, capture_output=True, text=True, check=True
     )
     assert shown.stdout.splitlines()[-1] == "set()", "the model was opened by the server already"
-    assert seconds < 5, "the goal of 1 s on an idle machine is measured by a benchmark"
+    assert seconds < 30, "a generous limit: an idle machine needs less than a second"
+
+
+def test_the_server_of_the_default_model_is_asked_until_another_may_be_the_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CURSUS_ACCOUNT", ACCOUNT)
+    process = Process(pid=os.getpid(), created=psutil.Process().create_time())
+    (tmp_path / "params.yaml").write_text(PARAMS)
+    private_state_folder(tmp_path)
+    record = ServingRecord(
+        url="http://127.0.0.1:1", process=process, title="int8", folder=str(tmp_path), task=None, reference=None,
+        dataset=None, state=state_of(tmp_path),
+    )  # fmt: skip
+    write_record(tmp_path, record)
+    server = default_server(tmp_path, None, None)
+    assert server is not None and server.url == record.url and server.account.line == ACCOUNT
+    assert default_server(tmp_path, "docs", None) is None and default_server(tmp_path, None, "pairs") is None
+    write_record(tmp_path, record.model_copy(update={"reference": "int8"}))
+    assert default_server(tmp_path, None, None) is None, "named otherwise"
+    write_record(tmp_path, record)
+    (tmp_path / "reports").mkdir()
+    assert default_server(tmp_path, None, None) is None, "a run may have ended"
+    write_record(tmp_path, record.model_copy(update={"state": state_of(tmp_path)}))
+    assert default_server(tmp_path, None, None) is not None
+    ended = process.model_copy(update={"created": process.created - 60})
+    write_record(tmp_path, record.model_copy(update={"state": state_of(tmp_path), "process": ended}))
+    assert default_server(tmp_path, None, None) is None, "the process has ended"
 
 
 def test_a_mistake_of_one_request_is_not_that_of_its_batch() -> None:
