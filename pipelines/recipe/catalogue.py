@@ -28,7 +28,7 @@ FAMILIES = {
     "cleaning": "pipelines.corpora.cleaning",
     "task_families": "pipelines.task_families",
     "selections": "pipelines.corpora.selections",
-    "vectors": "pipelines.corpora.vectors",
+    "text_vectors": "pipelines.corpora.vectors",
     "tokenizers": "pipelines.parts.tokenizers",
     "segmentations": "pipelines.parts.segmentations",
     "annotations": "pipelines.parts.annotations",

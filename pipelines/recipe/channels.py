@@ -69,7 +69,7 @@ def _check_embeddings(stage: Stage) -> Problem | None:
             )
         if (channel.size is None) is not bool(one.projections):
             does = "projects vectors" if one.projections else "looks whole numbers up"
-            has = "vectors" if channel.size is None else "whole numbers"
+            has = "a vector for each token" if channel.size is None else "whole numbers"
             return (
                 "backbone",
                 f"the embedding {one.name} {does}, and the channel {channel.name!r} has {has}; use the annotation that "

@@ -15,7 +15,7 @@ from tests.contracts.families import EVERY, members
 from tests.contracts.trials import Part, stages_that_try, tried, where_used
 from tests.steps import ROOT
 
-OF_DATASETS = ("task_families", "cleaning", "selections", "vectors")
+OF_DATASETS = ("task_families", "cleaning", "selections", "text_vectors")
 """Families that params.yaml names, and no recipe."""
 OF_EXPORTS = "runtimes"
 """The family that `cursus export` chooses from, and no recipe."""

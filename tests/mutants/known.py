@@ -18,6 +18,7 @@ FORMS = "tests/pipelines/judging/claims/test_forms.py::test_greater_is_the_paire
 SIDES = f"{CLAIMS}::test_a_record_says_which_side_is_which_and_who_won"
 FOLDERS = "tests/safety/test_model_folders.py"
 HOSTILE = "tests/safety/test_hostile_checkpoints.py"
+PROJECTED = "tests/pipelines/parts/strategies/test_projected_attention.py"
 PAIRS = "tests/pipelines/parts/corruptions/test_next_sentence.py"
 COUNTS = "tests/reference/test_kneser_ney.py"
 PAIRS_LOSS = "tests/reference/test_next_sentence.py::test_the_pairs_loss_in_float64"
@@ -221,5 +222,25 @@ KNOWN = {
         ".masked_fill(targets.unsqueeze(1) == samples, -torch.inf)\n",
         "\n",
         ("tests/reference/test_class_softmax.py::test_a_sampled_softmax_is_the_papers_estimate_of_the_softmax",),
+    ),
+    "modules of one line that act in all": Mutant(
+        "pipelines/networks/line_modules.py",
+        "self._backbone is None or _COMPUTING.get() is self._backbone",
+        "True",
+        (f"{PROJECTED}::test_a_line_computes_with_its_own_and_the_other_as_if_it_had_none",),
+    ),
+    "vectors of a packed row as whole numbers": Mutant(
+        "pipelines/training/batches/token_channels.py",
+        "self.channel.padding, dtype=self.channel.kind)",
+        "self.channel.padding, dtype=np.int64)",
+        (
+            "tests/pipelines/training/test_vector_channels.py::test_rows_of_every_layout_hold_the_vectors_of_their_tokens",
+        ),
+    ),
+    "states of a token without its last part": Mutant(
+        "pipelines/models/text_states.py",
+        'np.searchsorted(offsets[:, 0], spans[:, 1], side="left")',
+        'np.searchsorted(offsets[:, 1], spans[:, 1], side="left")',
+        ("tests/reference/test_text_states.py::test_a_token_has_the_mean_of_those_that_share_its_characters",),
     ),
 }
