@@ -231,7 +231,8 @@ class Stage(StrictModel):
     @property
     def draws(self) -> bool:
         """Whether the result depends on the seed."""
-        return self.trains or any(one.draws for one in self.compression)
+        estimated = self.estimate is not None and self.estimate.draws
+        return self.trains or estimated or any(one.draws for one in self.compression)
 
 
 class Recipe(StrictModel):

@@ -7,7 +7,7 @@ folder is written at the end. One process writes, and its units of work run in a
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,14 +83,13 @@ def _tokenizer(job: Job) -> PreTrainedTokenizerFast:
     return chosen.train(read_beginning(texts, getattr(chosen, "sample_bytes", math.inf)))
 
 
-def _network(job: Job, config: PretrainedConfig, weights: Mapping[str, NDArray[Any]]) -> PreTrainedModel:
-    """The head of the stage on a backbone with the estimated `weights`; the head's own are random, by the seed."""
+def _network(job: Job, config: PretrainedConfig, weights: dict[str, NDArray[Any]]) -> PreTrainedModel:
+    """The head of the stage on a backbone with the estimated `weights`; all others are random, by the seed."""
     import torch
 
-    assert job.stage.head is not None
+    assert job.stage.head is not None and job.stage.estimate is not None
     torch.manual_seed(job.seed)
     network = build_network(ModelRecord(head=job.stage.head), config)
-    estimated = {name: torch.from_numpy(values) for name, values in weights.items()}
-    network.base_model.load_state_dict(estimated, strict=True, assign=True)
+    job.stage.estimate.place(network, weights)
     network.eval()
     return network

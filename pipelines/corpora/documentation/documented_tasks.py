@@ -40,6 +40,8 @@ from pipelines.task_families import TaskFamily
 MAX_DESCRIPTION = 1200
 """Maximum characters of a description; the rest is cut off."""
 MIN_DESCRIPTION = 120
+MIN_SUMMARY = 20
+"""Minimum characters of a summary."""
 CHOICES = 4
 LISTED = 6
 """Maximum parameters in one list."""
@@ -70,10 +72,27 @@ class _Entry:
 
 def documented_examples(task: DocumentationTask) -> Iterator[tuple[Example, str, str]]:
     """Examples with their sources and parts. DataError for a family of which this corpus has no examples."""
-    for example, source, part in examples_of(task_rows(task), task.family):
+    rows = task_rows(task)
+    if task.texts == "summaries":
+        rows = _of_summaries(rows)
+    for example, source, part in examples_of(rows, task.family):
         if part == "test" and task.tested_form == "transcribed":
             example = {**example, "text": transcribed(example["text"])}
         yield example, source, part
+
+
+def texts_without_labels(task: DocumentationTask) -> Iterator[tuple[str, str]]:
+    """Whole texts and their sources of the training part, where examples are summaries; nothing otherwise."""
+    if task.texts == "summaries":
+        yield from ((text, source) for text, _, source, part in task_rows(task) if part == "train")
+
+
+def _of_summaries(rows: Iterable[tuple[str, str, str, str]]) -> Iterator[tuple[str, str, str, str]]:
+    """Rows of the first paragraphs, in one line; an example needs words enough to have a subject."""
+    for text, label, source, part in rows:
+        summary = parse_docstring(text).summary
+        if len(summary) >= MIN_SUMMARY:
+            yield summary, label, source, part
 
 
 def examples_of(rows: Iterable[tuple[str, str, str, str]], family: TaskFamily) -> Iterator[tuple[Example, str, str]]:

@@ -111,8 +111,17 @@ class DocumentationTask(SplitTask):
     documentation: Literal["scipy"]
     classes: int = Field(default=10, ge=2)
     """Number of subpackages: those with the most documents."""
+    texts: Literal["whole", "summaries"] = Field("whole", exclude_if=lambda texts: texts == "whole")
+    """`summaries`: an example is the first paragraph, in one line; the whole texts of the training part are its text
+    without labels."""
     tested_form: Literal["texts", "transcribed"] = Field("texts", exclude_if=lambda form: form == "texts")
     """`transcribed`: the texts of the test examples stand in Georgian letters, those learned from do not."""
+
+    @model_validator(mode="after")
+    def _classifies_summaries(self) -> Self:
+        if self.texts != "whole" and set(self.family.columns) != {"text", "label"}:
+            raise ValueError(f"texts: {self.family.name} needs more than a text and its label; leave it out")
+        return self
 
     @model_validator(mode="after")
     def _transcribes_texts(self) -> Self:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.components import listed
-from pipelines.corpora.documentation.documented_tasks import documented_examples
+from pipelines.corpora.documentation.documented_tasks import documented_examples, texts_without_labels
 from pipelines.corpora.examples.files import Example, ExampleReader
 from pipelines.corpora.examples.side_tables import read_side_tables
 from pipelines.corpora.examples.tagged_words import named, sentences, tagged_line
@@ -16,8 +16,8 @@ from pipelines.corpora.reading import EXAMPLE_FORMATS, find_files
 from pipelines.corpora.settings.sources import DocumentationSource, Source
 from pipelines.corpora.settings.tables import UNLABELLED, columns_of, plain_tables, schema_of, task_file
 from pipelines.corpora.settings.task import DocumentationTask, FileTask, TaggedWordsTask, Task, TextsOfLabelTask
-from pipelines.corpora.shards.folders import table_from_units
-from pipelines.corpora.shards.tables import Row, labelled_parts, row_of, write_rows
+from pipelines.corpora.shards.folders import table_from_units, write_table
+from pipelines.corpora.shards.tables import TEXTS, Row, labelled_parts, row_of, write_rows
 from pipelines.corpora.shards.tally import Tally
 from pipelines.corpora.shards.writing import write_json
 from pipelines.corpora.steps.drawing import assign_parts
@@ -50,6 +50,10 @@ def collect(dataset: str, root: Path) -> None:
             schema = labelled_parts(settings.labelled[name].family)
             tables[name] = write_rows(folder / task_file(name), schema, rows) | tally.counts()
         for name in plain_tables(settings):
+            if name == UNLABELLED and isinstance(main, DocumentationTask):
+                own = ((text, where, UNLABELLED) for text, where in texts_without_labels(main))
+                tables[name] = write_table(folder / name, TEXTS, own, Tally())
+                continue
             units, size = units_of(sources[name], root, schema_of(settings, name), columns_of(settings, name))
             tables[name] = table_from_units(units, folder / name, step.unfinished_table(name), step.processes, size)
             if sources[name] and not tables[name]["documents"]:

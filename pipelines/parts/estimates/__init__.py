@@ -2,7 +2,8 @@
 
     token stream ──▶ count, in units of work ──▶ weights of the backbone ──▶ a model folder like any other
 
-An estimate is a function of the text alone: no seed, no order of batches and no number of processes affects it.
+An estimate is a function of the text alone: no seed, no order of batches and no number of processes affects it. One
+that leaves weights of the backbone random says so (`draws`): those depend on the seed of the stage.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pipelines.vocabulary import Ability
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-    from transformers import PretrainedConfig
+    from transformers import PretrainedConfig, PreTrainedModel
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,9 @@ class Estimation(Component):
     """How the weights of a backbone follow from counts of a text."""
 
     needs_abilities: ClassVar[frozenset[Ability]]
-    """Abilities that tell the backbones whose weights it can estimate, all of them."""
+    """Abilities that tell the backbones whose weights it can estimate."""
+    draws: ClassVar[bool] = False
+    """Whether weights of the backbone that it does not estimate stay random."""
 
     @abstractmethod
     def weights(self, text: TokenFile, config: PretrainedConfig, workspace: Workspace) -> dict[str, NDArray[Any]]:
@@ -84,6 +87,13 @@ class Estimation(Component):
 
         Raises DataError for a text from which nothing can be estimated.
         """
+
+    def place(self, network: PreTrainedModel, weights: dict[str, NDArray[Any]]) -> None:
+        """Give a network, whose weights are random, the estimated `weights`: all those of its backbone by default."""
+        import torch
+
+        estimated = {name: torch.from_numpy(values) for name, values in weights.items()}
+        network.base_model.load_state_dict(estimated, strict=True, assign=True)
 
     def check_files(self) -> None:
         """Raise DataError if one of `reads_files`, all of which exist, is not what this estimate reads."""

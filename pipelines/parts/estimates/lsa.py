@@ -86,13 +86,16 @@ def neighbour_counts(text: TokenFile, window: int) -> csr_array:
         ids = np.asarray(tokens[begin : begin + CHUNK + window]).astype(np.int64)
         document = np.cumsum(ids == text.end)
         words = ~np.isin(ids, text.special)
+        pairs = []
         for distance in range(1, window + 1):
             # a pair belongs to the chunk in which its first token is
             first = np.arange(max(0, min(CHUNK, len(ids) - distance)))
             second = first + distance
             pair = words[first] & words[second] & (document[first] == document[second])
-            rows, columns = ids[first[pair]], ids[second[pair]]
-            total = total + csr_array((np.ones(len(rows)), (rows, columns)), shape=(size, size))
+            pairs.append(ids[first[pair]] * size + ids[second[pair]])
+        # sorting numbers once is several times as fast as adding a sparse matrix for each distance
+        cells, counts = np.unique(np.concatenate(pairs), return_counts=True)
+        total = total + csr_array((counts.astype(np.float64), np.divmod(cells, size)), shape=(size, size))
     return csr_array(total + total.T)
 
 
