@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 from pydantic import Field, PositiveInt
@@ -63,7 +63,7 @@ class LsaEmbeddings(Estimation, name="lsa_embeddings"):
     def place(self, network: PreTrainedModel, weights: dict[str, NDArray[Any]]) -> None:
         import torch
 
-        table = network.get_input_embeddings().weight
+        table = cast("torch.Tensor", network.get_input_embeddings().weight)
         vectors = torch.from_numpy(weights[EMBEDDINGS])
         with torch.no_grad():
             counted = vectors.any(dim=1)
