@@ -18,6 +18,7 @@ FORMS = "tests/pipelines/judging/claims/test_forms.py::test_greater_is_the_paire
 SIDES = f"{CLAIMS}::test_a_record_says_which_side_is_which_and_who_won"
 FOLDERS = "tests/safety/test_model_folders.py"
 HOSTILE = "tests/safety/test_hostile_checkpoints.py"
+VECTORS = "tests/pipelines/training/test_vector_channels.py"
 PROJECTED = "tests/pipelines/parts/strategies/test_projected_attention.py"
 PAIRS = "tests/pipelines/parts/corruptions/test_next_sentence.py"
 COUNTS = "tests/reference/test_kneser_ney.py"
@@ -233,9 +234,7 @@ KNOWN = {
         "pipelines/training/batches/token_channels.py",
         "self.channel.padding, dtype=self.channel.kind)",
         "self.channel.padding, dtype=np.int64)",
-        (
-            "tests/pipelines/training/test_vector_channels.py::test_rows_of_every_layout_hold_the_vectors_of_their_tokens",
-        ),
+        (f"{VECTORS}::test_rows_of_every_layout_hold_the_vectors_of_their_tokens",),
     ),
     "states of a token without its last part": Mutant(
         "pipelines/models/text_states.py",
