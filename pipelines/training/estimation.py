@@ -90,6 +90,6 @@ def _network(job: Job, config: PretrainedConfig, weights: dict[str, NDArray[Any]
     assert job.stage.head is not None and job.stage.estimate is not None
     torch.manual_seed(job.seed)
     network = build_network(ModelRecord(head=job.stage.head), config)
-    job.stage.estimate.place(network, weights)
+    job.stage.estimate.set_weights(network, weights)
     network.eval()
     return network

@@ -58,7 +58,7 @@ def test_only_words_of_the_text_change_and_the_output_layer_stays_tied(text: Tok
     network = BertForMaskedLM(config())
     before = {name: value.clone() for name, value in network.state_dict().items()}
     placed = weights(text, WIDTH, tmp_path)
-    LsaEmbeddings().place(network, placed)
+    LsaEmbeddings().set_weights(network, placed)
     after = network.state_dict()
     tied = {"bert.embeddings.word_embeddings.weight", "cls.predictions.decoder.weight"}
     assert {name for name in before if not torch.equal(before[name], after[name])} == tied

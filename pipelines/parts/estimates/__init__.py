@@ -88,7 +88,7 @@ class Estimation(Component):
         Raises DataError for a text from which nothing can be estimated.
         """
 
-    def place(self, network: PreTrainedModel, weights: dict[str, NDArray[Any]]) -> None:
+    def set_weights(self, network: PreTrainedModel, weights: dict[str, NDArray[Any]]) -> None:
         """Give a network, whose weights are random, the estimated `weights`: all those of its backbone by default."""
         import torch
 

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 EMBEDDINGS = "word embeddings"
 POWER_ITERATIONS = 4
-"""Of the randomised decomposition (Halko, Martinsson & Tropp 2011, §4.5), a third of the time of an exact one."""
+"""Power iterations of the randomised decomposition (Halko, Martinsson & Tropp 2011, §4.5), which takes a third of the
+time of an exact one."""
 DEVIATION = 0.02
-"""Of embeddings where the configuration names none (Devlin et al. 2018)."""
+"""Standard deviation of embeddings where the configuration names none (Devlin et al. 2018)."""
 
 
 class LsaEmbeddings(Estimation, name="lsa_embeddings"):
@@ -60,7 +61,7 @@ class LsaEmbeddings(Estimation, name="lsa_embeddings"):
         scale = 3 * deviation * np.sqrt(width)
         return {EMBEDDINGS: np.divide(vectors * scale, lengths, where=lengths > 0, out=vectors).astype(np.float32)}
 
-    def place(self, network: PreTrainedModel, weights: dict[str, NDArray[Any]]) -> None:
+    def set_weights(self, network: PreTrainedModel, weights: dict[str, NDArray[Any]]) -> None:
         import torch
 
         table = cast("torch.Tensor", network.get_input_embeddings().weight)
