@@ -109,14 +109,14 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
     # the libraries of the test environment, but not its installation of this checkout
     (packages / "libraries.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
     command = [sys.executable, "-m", "pip", "--python", str(binaries / "python"), "install", "-q", "--no-deps"]
-    subprocess.run([*command, "--no-index", "--no-compile", str(wheel)], check=True, capture_output=True)
-    added = {path.name for path in packages.iterdir() if path.suffix != ".pth"}
-    assert added == {"cursus", f"cursus-{importlib.metadata.version('cursus')}.dist-info"}, "one top-level package"
     kept = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("PREFECT_", "MLFLOW_", "CURSUS_", "PYTHON"))
     }
+    subprocess.run([*command, "--no-index", "--no-compile", str(wheel)], env=kept, check=True, capture_output=True)
+    added = {path.name for path in packages.iterdir() if path.suffix != ".pth"}
+    assert added == {"cursus", f"cursus-{importlib.metadata.version('cursus')}.dist-info"}, "one top-level package"
     (home / "empty").mkdir()
     path = f"{binaries}{os.pathsep}{kept['PATH']}"
     yield Installed(wheel, binaries, home / "empty", {**kept, "PATH": path, "COLUMNS": "200"})

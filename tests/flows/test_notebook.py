@@ -7,7 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.flows.conftest import FirstRun
+import pytest
+
+from tests.flows.conftest import FirstRun, users_shell, write_computed
 from tests.steps import ROOT
 
 CELLS = """
@@ -22,12 +24,20 @@ print("computed", *shared["run"].computed)
 """
 
 
-def test_the_notebook_runs(
-    first: FirstRun, checkout: Path, environment: dict[str, str], server: dict[str, str]
-) -> None:
+@pytest.fixture(scope="module")
+def checkout(first: FirstRun, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkout of its own: other tests count the runs of the first one."""
+    return write_computed(tmp_path_factory.mktemp("notebook"), first, tmp_path_factory)
+
+
+def test_the_notebook_runs(first: FirstRun, checkout: Path, server: dict[str, str]) -> None:
     command = [sys.executable, "-c", CELLS, str(ROOT / "docs" / "notebook.ipynb")]
     done = subprocess.run(
-        command, cwd=ROOT, env={**environment, **server, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True
+        command,
+        cwd=ROOT,
+        env={**users_shell(checkout), **server, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     *shown, made, computed = done.stdout.splitlines()

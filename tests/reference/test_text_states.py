@@ -3,6 +3,8 @@ are longer than its rows."""
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -27,8 +29,9 @@ def model(tokenizer: PreTrainedTokenizerFast, tmp_path_factory: pytest.TempPathF
     torch.manual_seed(0)
     network = build_network(ModelRecord(head=MaskedLMHead()), config)
     network.save_pretrained(folder)
-    tokenizer.model_max_length = LENGTH
-    tokenizer.save_pretrained(folder)
+    ours = copy.deepcopy(tokenizer)  # that of all tests stays as it is
+    ours.model_max_length = LENGTH
+    ours.save_pretrained(folder)
     return TextStates(folder, open_lines)
 
 
@@ -43,6 +46,7 @@ def test_a_token_has_the_mean_of_those_that_share_its_characters(model: TextStat
     states = model.states(of_words(TEXT))
     backend = open_lines(model.folder, "cpu").tokenizer.backend_tokenizer
     backend.enable_truncation(LENGTH)
+    backend.no_padding()
     first = backend.encode(TEXT)
     windows, expected = [first, *first.overflowing], np.zeros((len(TEXT.split()) * 2 - 1, WIDTH))
     assert len(windows) > 1, "the text is longer than a row"

@@ -19,7 +19,8 @@ from pipelines.recipe.job import Runtime
 from pipelines.safety.redaction import redact_logs, redacted
 from tasks.display.artifacts import ArtifactPublisher
 from tasks.stages.conditions import conditions
-from tasks.tracking.tracked_values import parameters
+from tasks.tracking.stage_parameters import stage_parameters
+from tasks.tracking.tracked_values import TrackedStep
 from tests.pipelines.corpora.small_dataset import write_small_dataset
 from tests.steps import ROOT
 
@@ -110,8 +111,10 @@ def test_a_log_shows_no_secret_in_a_message_or_a_traceback(monkeypatch: pytest.M
 
 def test_parameters_and_artifacts_show_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DB_PASS", WORD)
-    (shown,) = parameters({"source": f"https://me:{WORD}@host/{WORD}"})
-    assert shown.value == "https://***@host/***"
+    settings = {"head": {"name": f"https://me:{WORD}@host/{WORD}"}}
+    step = TrackedStep("1" * 64, "small", "classify", "finetune", 0, settings, {}, {}, f"classify {WORD}")
+    shown = {one.key: one.value for one in stage_parameters(step)}
+    assert shown["head"] == "https://***@host/***" and WORD not in str(shown)
     publisher = ArtifactPublisher()
     monkeypatch.setattr(publisher, "_work", lambda: None)
     publisher.text("card", f"see {WORD}", f"of {WORD}")

@@ -63,7 +63,7 @@ CASES = {
             "    annotations: {name: vector_column, channel: languages, column: seen, width: 8}",
             backbone="{name: transformer, embeddings: [languages]}",
         ),
-        (":10: ", "languages looks whole numbers up, and the channel 'languages' has vectors; use the annotation that"),
+        (":10: ", "languages looks whole numbers up, and the channel 'languages' has a vector for each token; use the"),
     ),
     "numbers for an embedding of vectors": Refused(
         written(

@@ -17,7 +17,6 @@ from pipelines.models.weights import read_weights
 from pipelines.parts.tokenizers.byte_bpe import ByteBPE
 from pipelines.parts.tokenizers.wordpiece import WordPiece
 from pipelines.recipe.job import Job
-from pipelines.recipe.load import Library
 from pipelines.recipe.profiles import smoke
 from pipelines.training.assembly.assemble import assemble
 from pipelines.training.assembly.new_words import add_words, chosen_words
@@ -185,5 +184,5 @@ def test_another_kind_of_vocabulary_is_refused(sources: dict[str, DataSource], t
 
 def test_a_vocabulary_of_the_domains_own_is_a_stage_without_a_start(tmp_path: Path) -> None:
     text = GROWING.replace("    corpus: general\n", "    corpus: domain\n", 1)
-    stage = Library(library_of(tmp_path, small=text).folder).load("small").stages["general"]
+    stage = library_of(tmp_path, small=text).load("small").stages["general"]
     assert stage.corpus == ("domain",) and stage.start is None and stage.tokenizer is not None

@@ -70,7 +70,15 @@ def execution(
     ]
     folder = builder.root / "reports" / f"20260301-101500-{name}"
     folder.mkdir(parents=True)
-    record = {"id": folder.name, "dataset": "docs", "recipe": "regime", "steps": steps, **more}
+    record = {
+        "id": folder.name,
+        "dataset": "docs",
+        "recipe": "regime",
+        "started": "2026-03-01T10:15:00+00:00",
+        "seconds": 60.0,
+        "steps": [{**one, "cached": False} for one in steps],
+        **more,
+    }
     (folder / "execution.json").write_text(json.dumps(record), encoding="utf-8")
     return made
 

@@ -10,7 +10,6 @@ import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlparse
 
 import psutil
 import pytest
@@ -60,13 +59,16 @@ def open_form(page: Page, services: Services, deployment: str) -> None:
     page.get_by_text("Dataset", exact=False).first.wait_for()
 
 
-def submitted(page: Page) -> str:
+def submitted(page: Page, services: Services) -> str:
     """Submit the form, and open the new run; its id."""
+    runs = f"{services.prefect_url}/api/flow_runs/filter"
+    before = {run["id"] for run in ask(runs, {})}
     page.get_by_role("button", name="Submit").click()
     page.wait_for_url("**tab=Runs")
-    page.locator("a[href*='/runs/flow-run/']").first.click()
-    page.wait_for_url("**/runs/flow-run/**")
-    return urlparse(page.url).path.rpartition("/")[2]
+    (new,) = {run["id"] for run in ask(runs, {})} - before
+    page.locator(f"a[href*='/runs/flow-run/{new}']").first.click()
+    page.wait_for_url(f"**/runs/flow-run/{new}**")
+    return str(new)
 
 
 def until(page: Page, services: Services, run_id: str, *states: str) -> dict[str, Any]:
@@ -195,7 +197,7 @@ def test_a_user_launches_retries_and_cancels_the_regime_in_prefect_and_finds_it_
     sign_in(page, servers)
     open_form(page, servers, "regime")
     field(page, "Smoke").get_by_role("switch").click()
-    run_id = submitted(page)
+    run_id = submitted(page, servers)
     first = began(project, "general")
     while not list((store_folder(project) / ".work").glob(f"*/{ORDER}")):
         time.sleep(0.01)

@@ -118,7 +118,10 @@ class Composed:
 def composed(address: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Composed]:
     """With Prefect's server; all its processes are stopped at the end."""
     root = tmp_path_factory.mktemp("composed")
-    shutil.copy(REPOSITORY / "prefect.yaml", root)
+    for name in ("prefect.yaml", "params.yaml"):
+        shutil.copy(REPOSITORY / name, root)
+    shutil.copytree(REPOSITORY / "recipes", root / "recipes")
+    shutil.copytree(REPOSITORY / "automations", root / "automations")
     services = Composed(root, address, {name: free_port() for name in ("prefect", "mlflow", "worker")})
     try:
         services.start("prefect", f"http://127.0.0.1:{services.ports['prefect']}/api/health")
@@ -188,7 +191,7 @@ def test_strangers_are_refused_and_the_worker_starts_its_own_deployments_alone(c
         assert status(url, question, **known, Host="evil.example")[0] == 403
     with SyncPrefectClient(f"{api}/api", auth_string=ACCOUNT) as client:
         assert client.read_work_pool(POOL).base_job_template == job_template(composed.root)
-        (own,) = (one for one in client.read_deployments() if one.name == "stage")
+        (own,) = (one for one in client.read_deployments() if one.name == "regime")
         with pytest.raises(PrefectHTTPStatusError, match="422"):
             client.create_flow_run_from_deployment(own.id, job_variables={"command": "true"})
         stranger = client.create_deployment(own.flow_id, "stranger", entrypoint="os.system", work_pool_name=POOL)

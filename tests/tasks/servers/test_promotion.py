@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +42,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)
 
 
 @pytest.fixture
-def champion(project: Path, servers: Services) -> str:
+def champion(project: Path, servers: Services) -> Iterator[str]:
     """The fingerprint of a trained model that is champion. The models are those of the regime's own test, where it
     ran."""
     command = [sys.executable, "-m", "flows.cli.app", "run", "--data", "small", "--smoke", "--until", "classify"]
@@ -49,7 +50,8 @@ def champion(project: Path, servers: Services) -> str:
     done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stdout + done.stderr
     params = project / "params.yaml"
-    params.write_text(params.read_text().partition("\npromotion:")[0].rstrip("\n") + "\n" + ASKS)
+    before = params.read_text()
+    params.write_text(before.partition("\npromotion:")[0].rstrip("\n") + "\n" + ASKS)
     store = Store(store_folder(project))
     made = {record.seed: record.fingerprint for record in store.all() if record.stage == "classify"}
     (first, *_) = (made[seed] for seed in sorted(made))
@@ -69,7 +71,8 @@ def champion(project: Path, servers: Services) -> str:
         )
     )
     sync_champions(Registry(Recorder(project)), store)
-    return first
+    yield first
+    params.write_text(before)
 
 
 def until(services: Services, run_id: str, states: set[str]) -> dict[str, Any]:

@@ -25,8 +25,10 @@ def listening_addresses(root: Path) -> set[str]:
 
 
 @pytest.mark.timeout(240)
-def test_up_starts_all_three_on_loopback(first: Launch, project: Path, taken_port: int) -> None:
+def test_up_starts_all_three_on_loopback(first: Launch, servers: Services, project: Path, taken_port: int) -> None:
     services = first.services
+    addresses = (services.prefect_url, services.mlflow_url)
+    assert addresses == (servers.prefect_url, servers.mlflow_url), "what a test before this one stopped is repaired"
     assert ask(f"{services.prefect_url}/api/health") is True
     assert processes.answers(f"{services.mlflow_url}/health")
     assert services.prefect_url in first.said[-1] and services.mlflow_url in first.said[-1]
