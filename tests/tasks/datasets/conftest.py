@@ -16,7 +16,7 @@ from tests.steps import ROOT
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkout without git, with the small dataset, prepared once."""
     root = tmp_path_factory.mktemp("checkout")
-    for name in ("pipelines", "tasks", ".dvc"):
+    for name in ("pipelines", "tasks", "recipes", ".dvc"):
         shutil.copytree(
             ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__", "cache", "tmp", "config.local")
         )
