@@ -19,7 +19,7 @@ from tasks.datasets.planning import store_folder
 from tasks.launchers import ORDER
 from tasks.servers.services import Services
 
-from .conftest import CHROMIUM, NO_CHROMIUM, ask, processes_of, sign_in
+from .conftest import CHROMIUM, NO_CHROMIUM, PAGE_MILLISECONDS, ask, processes_of, sign_in
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -64,10 +64,12 @@ def submitted(page: Page, services: Services) -> str:
     runs = f"{services.prefect_url}/api/flow_runs/filter"
     before = {run["id"] for run in ask(runs, {})}
     page.get_by_role("button", name="Submit").click()
-    page.wait_for_url("**tab=Runs")
-    (new,) = {run["id"] for run in ask(runs, {})} - before
-    page.locator(f"a[href*='/runs/flow-run/{new}']").first.click()
-    page.wait_for_url(f"**/runs/flow-run/{new}**")
+    deadline = time.monotonic() + PAGE_MILLISECONDS / 1000
+    while not (made := {run["id"] for run in ask(runs, {})} - before):
+        assert time.monotonic() < deadline, "the form was not accepted"
+        page.wait_for_timeout(200)
+    (new,) = made
+    page.goto(f"{services.prefect_url}/runs/flow-run/{new}")
     return str(new)
 
 
