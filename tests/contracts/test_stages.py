@@ -43,7 +43,6 @@ ELSEWHERE: dict[Part, str] = {
     ("embeddings", "languages"): "tests/pipelines/training/test_ranks.py",
     ("embeddings", "vectors"): "tests/pipelines/training/test_vector_channels.py",
     ("compressions", "feed_forward_widths"): "tests/pipelines/training/test_pruned_weights.py",
-    ("estimates", "lsa_embeddings"): "tests/reference/test_lsa_embeddings.py",
     ("estimates", "arpa"): "tests/pipelines/parts/estimates/test_arpa.py",
     ("evaluations", "stage_effects"): "tests/pipelines/judging/evaluations/test_stage_effects.py",
     ("heads", "continuation"): "tests/pipelines/parts/heads/test_continuation.py",

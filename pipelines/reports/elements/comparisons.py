@@ -162,7 +162,7 @@ def _change(step: Mapping[str, Any], execution: Mapping[str, Any], records: Reco
     if before and after and _parts(before) == _parts(after):
         behind, ahead = (_texts(model["fingerprint"], records) for model in (before, after))
         if ahead[: len(behind)] == behind and len(ahead) > len(behind):
-            return " and ".join(ADDED[kind] for kind, _ in ahead[len(behind) :])
+            return " and ".join(dict.fromkeys(ADDED[kind] for kind, _ in ahead[len(behind) :]))
     return f"{step['to']} instead of {step['from']}"
 
 
