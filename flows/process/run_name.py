@@ -14,7 +14,7 @@ from tasks.environment import project_root
 def request_name(
     dataset: str | None, recipe: str | None, variants: Sequence[str], *, smoke: bool, until: str | None = None
 ) -> str:
-    """`regime on docstrings, hour, smoke, until general`, with the defaults of params.yaml filled in."""
+    """`regime on topics, hour, smoke, until general`, with the defaults of params.yaml filled in."""
     try:
         request = resolve_request(project_root(), dataset, recipe, tuple(variants), smoke)
         dataset, recipe, variants = request.dataset, request.recipe, request.variants

@@ -70,7 +70,7 @@ def test_the_block_for_your_own_text_is_accepted(tmp_path: Path) -> None:
 
 
 def test_the_served_model_is_the_one_that_is_registered() -> None:
-    assert f"models:/docstrings-text-classification@{CANDIDATE}" in README
+    assert f"models:/topics-text-classification@{CANDIDATE}" in README
 
 
 def test_links_and_pictures_are_there() -> None:
