@@ -99,7 +99,9 @@ class _Lattice:
             for through in combinations(self.factors, length):
                 name = self.own.get(through) or f"{self.longest}_{_name(through)}"
                 stage = self.recipe.stages[self.own.get(through, self.longest)]
-                fixed = stage.model_copy(update={"start": self._start(through), "seeds": seeds})
+                # whichever stage its architecture is taken from: all have the same
+                start = stage.start if not through and () in self.own else self._start(through)
+                fixed = stage.model_copy(update={"start": start, "seeds": seeds})
                 self.stages[name] = fixed
                 paths.append({"stage": name, "through": through})
                 for size in sizes:

@@ -42,7 +42,7 @@ def test_a_lattice_is_computed_once_and_has_a_page(
     assert refused.returncode == 2 and "at least two seeds" in refused.stderr + refused.stdout
     planned = cursus("lattice", recipe, "--smoke", "--seeds", "2", "--dry-run")
     assert "test examples with 2 seeds per side detect a difference" in planned.stdout
-    assert "6 of 6 steps to compute" in planned.stdout
+    assert "12 of 12 steps to compute" in planned.stdout
     done = cursus("lattice", recipe, "--smoke", "--seeds", "2")
     assert done.returncode == 0, done.stdout + done.stderr
     (page,) = (checkout / "reports").glob("*/lattice.html")

@@ -33,7 +33,7 @@ data = {name: DataSource(digest=name, path=name) for name in tables}
 print(json.dumps({step.label: step.fingerprint for step in plan(library.load("regime"), library, data).steps}))
 print(json.dumps(sorted({"torch", "prefect", "mlflow", "transformers"} & set(sys.modules))))
 """
-CLASSIFY_AND_AFTER = {"classify@0", "classify@1", "classify@2", "small", "int8", "report"}
+CLASSIFY_AND_AFTER = {"classify@0", "classify@1", "classify@2", "classify@3", "classify@4", "small", "int8", "report"}
 
 
 def fingerprints(library: Library, data: dict[str, DataSource]) -> dict[str, str]:

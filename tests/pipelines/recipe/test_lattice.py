@@ -28,7 +28,7 @@ def effects(recipe: Recipe) -> StageEffectsEvaluation:
 def test_every_subset_is_fine_tuned_once_over_shared_prefixes() -> None:
     recipe = lattice_of(REGIME, seeds=3)
     paths = {path.through: path.stage for path in effects(recipe).paths}
-    assert len(paths) == 8
+    assert len(paths) == 16
     for through, name in paths.items():
         start = recipe.stages[name].start
         walked: list[str] = []
@@ -36,16 +36,16 @@ def test_every_subset_is_fine_tuned_once_over_shared_prefixes() -> None:
             walked.append(start)
             start = recipe.stages[start].start
         assert len(walked) == len(through)
-        assert isinstance(start, Untrained) == (through[:1] != ("general",))
+        assert isinstance(start, Untrained) == (through[:1] != ("vectors",))
     plain = [name for name, stage in recipe.stages.items() if stage.kind.reads_plain_text]
-    assert len(plain) == 7, "general, two of domain, four of task: a prefix is trained once"
+    assert len(plain) == 15, "vectors, two of general, four of domain, eight of task: a prefix is trained once"
 
 
 def test_what_the_recipe_fine_tunes_itself_keeps_its_settings_and_its_models() -> None:
     recipe = lattice_of(REGIME, seeds=3)
     paths = {path.through: path.stage for path in effects(recipe).paths}
-    assert paths[()] == "scratch" and paths["general", "domain"] == "from_domain"
-    assert paths["general", "domain", "task"] == "classify"
+    assert paths[()] == "scratch" and paths["vectors", "general", "domain"] == "from_domain"
+    assert paths["vectors", "general", "domain", "task"] == "classify"
     digests = {
         name: DataSource(digest=name, path=name)
         for name in ("general", "domain", "task_text", "train", "validation", "test", "general_heldout")
@@ -53,7 +53,7 @@ def test_what_the_recipe_fine_tunes_itself_keeps_its_settings_and_its_models() -
     library = Library(RECIPES)
     own = {step.label: step.fingerprint for step in plan(REGIME, library, digests).steps}
     ours = {step.label: step.fingerprint for step in plan(recipe, library, digests).steps}
-    for name in ("general", "domain", "task", "classify@2", "scratch@0", "from_general@1"):
+    for name in ("vectors", "general", "domain", "task", "classify@2", "scratch@0", "from_general@1"):
         assert ours[name] == own[name], "in the store already after a run of the recipe"
     assert recipe.stages["scratch"].optimizer.lr == REGIME.stages["scratch"].optimizer.lr
     assert recipe.stages["classify_domain_only"].optimizer.lr == REGIME.stages["classify"].optimizer.lr
@@ -63,10 +63,10 @@ def test_sizes_are_the_same_paths_with_fewer_labels() -> None:
     recipe = lattice_of(REGIME, seeds=2, sizes=[10, 50])
     found = effects(recipe)
     assert found.sizes == [10, 50, None]
-    assert len(found.paths) == 24
+    assert len(found.paths) == 48
     assert recipe.stages["scratch_10"].budget.labelled == 10
     assert recipe.stages["scratch_10"].start == recipe.stages["scratch"].start
-    assert len([name for name, stage in recipe.stages.items() if stage.kind.reads_plain_text]) == 7
+    assert len([name for name, stage in recipe.stages.items() if stage.kind.reads_plain_text]) == 15
 
 
 def test_one_seed_is_refused_with_the_reason() -> None:
