@@ -82,8 +82,8 @@ def block(record: Mapping[str, Any]) -> str:
     return "\n".join(
         [
             BEGIN,
-            f"{duration(cost['seconds'])} on {cost['cores']} cores of an {cost['processor']} ({day}, commit "
-            f"{record['commit'][:8]}), preparing the data included:",
+            f"{duration(cost['seconds'])} on {cost['cores']} cores of an {cost['processor']} once the data is prepared "
+            f"({day}, commit {record['commit'][:8]});",
             f"{metric_name(metric)} on {record['examples']:,} test examples with 95 % intervals, up to {seeds} seeds.",
             "",
             f"| model | {metric_name(metric)} | against the stage before |",
