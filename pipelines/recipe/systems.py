@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 SYSTEMS = "systems.yaml"
 """File in the folder of recipes that lists the systems; the only YAML file there that is not a recipe."""
-OWN_KEYS = ("description", "systems", "system_stages")
-"""Keys of a recipe that `like` does not inherit: a changed recipe states itself what it is and implements."""
+OWN_KEYS = ("claims", "description", "systems", "system_stages")
+"""Keys of a recipe that `like` does not inherit: a changed recipe states itself what it is, implements and claims."""
 
 
 class PublishedSystem(StrictModel):

@@ -157,6 +157,14 @@ def test_a_baseline_may_be_a_stage_of_another_recipe(tmp_path: Path) -> None:
     assert set(counts) == {"trigram", COMPARISON}, "recipes may compare each other"
 
 
+def test_a_recipe_that_is_like_another_claims_nothing_by_itself(tmp_path: Path) -> None:
+    """Its stages may be others, or fewer."""
+    first = REGIME.replace("claims:", "claims:  # of the regime", 1)
+    assert "adaptation" in library_of(tmp_path, regime=first).load("regime").claims
+    shorter = "like: regime\nstages: {from_general: null, report: null}\n"
+    assert library_of(tmp_path, regime=first, shorter=shorter).load("shorter").claims == {}
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [

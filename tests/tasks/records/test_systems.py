@@ -112,8 +112,10 @@ def test_a_stage_that_is_a_system_has_its_effects_in_lattices(project: Path) -> 
         "recipe": "regime", "data": {"dataset": "reviews"}, "measured": {"metric": "accuracy", "effects": effects},
         "factor_costs": {"domain": {"tokens": 3e6, "minutes": 3.4}}, "cost": {"seconds": 600, "models": 9},
     })  # fmt: skip
-    (row,) = rows(project, "| **regime**")
-    assert "Effect of the stage domain" in row and "| [**pays**](lattices.md) |" in row
+    (claim,) = rows(project, "| **regime**")
+    assert "not measured" in claim, "its own claim comes first"
+    row = next(row for row in rows(project, "|  |  |  | reviews") if "Effect of the stage domain" in row)
+    assert "| [**pays**](lattices.md) |" in row
     assert row.endswith("| 10 min, 9 models, 3M tokens |")
     assert "stage general" not in render_page(project), "the recipe does not call it a part of the system"
 
