@@ -8,7 +8,7 @@ from typing import Any
 from pipelines.lineage.weights import PLAIN_TEXT, weight_history
 from pipelines.reports.elements.scores import PlottedScore, draw_scores
 from pipelines.reports.elements.table import Table, difference, estimate, number, text, verdict
-from pipelines.reports.elements.wording import capital, measured_in, metric_name, score, span
+from pipelines.reports.elements.wording import capital, measured_in, metric_name, p_value, score, span
 from pipelines.reports.elements.wording import difference as written
 from pipelines.reports.score_tables import ScoreTable
 
@@ -82,10 +82,10 @@ def _tables(
                 text("what", "Change"),
                 text("compared", "Compared"),
                 difference("measured", capital(measured_in(verdict_on)), verdict_on),
-                number("p_holm", "p, Holm", "{:.3f}".format),
+                number("p_holm", "p, Holm", p_value),
                 verdict("verdict"),
-                number("randomisation", "p, these models", "{:.3f}".format),
-                *([number("mcnemar", "McNemar", "{:.3f}".format)] if verdict_on == "accuracy" else []),
+                number("randomisation", "p, these models", p_value),
+                *([number("mcnemar", "McNemar", p_value)] if verdict_on == "accuracy" else []),
             ),
             [
                 {
@@ -119,18 +119,18 @@ def sentences(comparison: Mapping[str, Any]) -> list[str]:
         "worse": "Scores lower: {}.",
         "cannot tell": "No significant difference: {}.",
     }
-    lines = [words[group].format("; ".join(groups[group])) for group in words if group in groups]
-    lines += [
+    lines = [
         f"The best {'prompt' if comparison['prompted'] else 'model'}, {best.name}, "
         f"{result.format(score(reached['mean'], metric), where)} "
-        f"(95 % interval {span(reached['low'], reached['high'], metric)})."
+        f"(95 % interval {span(reached['low'], reached['high'], metric)})"
+        + "".join(
+            _against(row.name, row.scores[metric], reached, metric)
+            for row in comparison["rows"]
+            if row.baseline and row.note and metric in row.scores
+        )
+        + "."
     ]
-    lines += [
-        f"{row.name} reaches {score(row.scores[metric]['mean'], metric)} "
-        f"({span(row.scores[metric]['low'], row.scores[metric]['high'], metric)})."
-        for row in comparison["rows"]
-        if row.baseline and row.note and metric in row.scores
-    ]
+    lines += [words[group].format("; ".join(groups[group])) for group in words if group in groups]
     whole = comparison["whole"]
     if whole:
         measured = whole["measured"]
@@ -139,6 +139,17 @@ def sentences(comparison: Mapping[str, Any]) -> list[str]:
             f"({written(measured['low'], metric)} to {written(measured['high'], metric)})."
         )
     return lines
+
+
+def _against(name: str, baseline: Mapping[str, float], best: Mapping[str, float], metric: str) -> str:
+    """What the best model is worth beside a baseline that somebody would use instead."""
+    has = f"{name} ({score(baseline['mean'], metric)}, {span(baseline['low'], baseline['high'], metric)})"
+    by = written(abs(best["mean"] - baseline["mean"]), metric).removeprefix("+")
+    if best["low"] > baseline["high"]:
+        return f", {by} {measured_in(metric)} above {has}"
+    if best["high"] < baseline["low"]:
+        return f", {by} {measured_in(metric)} below {has}"
+    return f", not clearly better than {has}"
 
 
 def _plotted_metrics(table: ScoreTable, verdict_on: str) -> list[str]:

@@ -63,6 +63,11 @@ def difference(value: float, metric: str) -> str:
     return f"{value:+.3f}".replace("-", "−") if metric in UNSCALED else points(value)
 
 
+def p_value(value: float) -> str:
+    """`0.147`, and `< 0.001` of what would be rounded to nothing."""
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
 def measured_in(metric: str) -> str:
     """Unit of a difference: `points of accuracy`, `BLEU`, `Spearman correlation`."""
     whole = metric in UNSCALED or metric in OUT_OF_A_HUNDRED

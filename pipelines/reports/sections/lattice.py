@@ -10,7 +10,7 @@ from pipelines.reports.elements.hasse import draw_lattice
 from pipelines.reports.elements.label_curves import draw_label_curves
 from pipelines.reports.elements.path_costs import factor_costs, path_costs
 from pipelines.reports.elements.table import Table, difference, estimate, number, text, verdict
-from pipelines.reports.elements.wording import capital, measured_in, metric_name
+from pipelines.reports.elements.wording import capital, measured_in, metric_name, p_value
 from pipelines.reports.elements.wording import difference as written
 from pipelines.reports.sections import Report, Section
 
@@ -76,7 +76,7 @@ class LatticeSection(Section, name="lattice"):
                 (
                     text("stage", "Stage"),
                     difference("effect", gain, metric),
-                    number("p", "p, Holm", "{:.3f}".format),
+                    number("p", "p, Holm", p_value),
                     number("tokens", "Tokens", count),
                     number("minutes", "Minutes", "{:.1f}".format),
                     number("rate", "Gain per minute", lambda value: written(value, metric)),
@@ -118,7 +118,7 @@ class LatticeSection(Section, name="lattice"):
                     text("before", "Path"),
                     text("adds", "Added stage"),
                     difference("effect", gain, metric),
-                    number("p", "p, Holm", "{:.3f}".format),
+                    number("p", "p, Holm", p_value),
                     verdict("verdict"),
                 ),
                 [
@@ -138,7 +138,7 @@ class LatticeSection(Section, name="lattice"):
                 (
                     text("of", "Stages"),
                     difference("effect", gain, metric),
-                    number("p", "p, Holm", "{:.3f}".format),
+                    number("p", "p, Holm", p_value),
                     text("meaning", "Meaning"),
                 ),
                 [
