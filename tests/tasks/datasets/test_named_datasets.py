@@ -41,7 +41,7 @@ def root(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     ignored = shutil.ignore_patterns("data", "texts", "params.yaml", "dvc.lock", "cache", "tmp", ".cursus")
     shutil.copytree(checkout, root, ignore=ignored)
     write_named_dataset(root, main=False)
-    (root / "recipes").mkdir()
+    (root / "recipes").mkdir(exist_ok=True)
     (root / "recipes" / "pairs.yaml").write_text(RECIPE)
     (root / "anchors.yaml").write_text("[]\n")
     prepare("small", root)
