@@ -171,7 +171,7 @@ def test_from_an_empty_folder_to_a_model_with_own_texts_recipe_and_part(installe
     assert done.returncode == 0, done.stdout + done.stderr
     assert "registered own-text-classification version 1" in done.stdout
     again = installed.run("cursus", "run", within="mine")
-    assert "everything is in the store: 3 steps cached" in again.stdout, again.stdout + again.stderr
+    assert "everything is in the store: 4 steps cached" in again.stdout, again.stdout + again.stderr
     code = "import cursus; m = cursus.load(); print(m.task, *m.labels, *(p.answer for p in m.predict(['a text'])))"
     loaded = installed.run("python", "-c", code, within="mine")
     task, *labels, answer = loaded.stdout.split()
