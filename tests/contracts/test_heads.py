@@ -78,9 +78,10 @@ def stage_of(head: str, body: str) -> Stage:
     others = [
         stage
         for stage in stages().values()
-        if stage.head and stage.head.name == head and not stage.corruption and not stage.lines
+        if stage.head and stage.head.name == head and stage.trains and not stage.corruption and not stage.lines
     ]
-    first = next(iter(others), stages()[where_used()["heads", head]])
+    trained = [stage for stage in stages().values() if stage.trains and stage.head and stage.head.name == head]
+    first = next(iter([*others, *trained]), stages()[where_used()["heads", head]])
     return min(pairs, key=lambda stage: not stage.trains, default=first)
 
 
