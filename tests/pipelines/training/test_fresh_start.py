@@ -15,7 +15,7 @@ from tests.steps import RECIPES, job_of, plan_of
 def test_lines_of_an_attempt_without_checkpoint_are_dropped(
     sources: dict[str, DataSource], tables: dict[str, Path], tmp_path: Path
 ) -> None:
-    step = plan_of(Library(RECIPES), "regime", sources, tiny=True).steps[0]
+    step = plan_of(Library(RECIPES), "roberta", sources, tiny=True).steps[0]
     job = job_of(step, {}, tables, tmp_path)
     (job.out / METRICS).write_text('{"step": 1, "tokens": 5, "train/loss": 99.0}\n', encoding="utf-8")
     run(job)
