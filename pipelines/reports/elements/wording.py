@@ -64,8 +64,8 @@ def difference(value: float, metric: str) -> str:
 
 
 def p_value(value: float) -> str:
-    """`0.147`, and `< 0.001` of what would be rounded to nothing."""
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+    """`0.147`, and `< 0.001`, unbroken, of what would be rounded to nothing."""
+    return "<\u00a00.001" if value < 0.001 else f"{value:.3f}"
 
 
 def measured_in(metric: str) -> str:
