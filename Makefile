@@ -10,6 +10,8 @@ START ?=
 DATA ?=
 MODEL ?=
 NAME ?=
+ONLY ?=
+WITHIN ?=
 JOBS ?= 2
 EXAMPLES ?= 2000
 
@@ -34,7 +36,7 @@ define install
 	@touch $@
 endef
 
-.PHONY: help run test test-fast mutants fuzz check lock bench faults up down map lineage package clean-venv
+.PHONY: help run test test-fast mutants fuzz check lock bench faults claims up down map docs lineage package clean-venv
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -76,6 +78,9 @@ bench: $(STAMP)-bench ## the benchmarks: records and docs/performance.md (hours)
 faults: $(STAMP)-test ## kills, full disks, damage, outages; writes docs/reliability.md (hours; resumable)
 	@$(BIN)/python -m benchmarks.faults
 
+claims: $(STAMP)-run ## claims without a record or with a stale one, cheapest first [ONLY='crf/*'] [WITHIN=40m]
+	@$(BIN)/cursus claims $(if $(ONLY),--only '$(ONLY)') $(if $(WITHIN),--within $(WITHIN))
+
 up: $(STAMP)-run ## start the Prefect server, a worker and the MLflow UI on this machine
 	@$(BIN)/cursus up
 
@@ -84,6 +89,10 @@ down: $(STAMP)-run ## stop just those
 
 map: $(STAMP)-test ## draws the rooms and their imports anew: docs/map.svg
 	@$(BIN)/python -m tests.architecture.map
+
+docs: $(STAMP)-docs ## the documentation site, in site/; a link that leads nowhere is an error
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --config-file deploy/site/mkdocs.yml  # --quiet hides mistakes
+	@echo "site/index.html"
 
 lineage: $(STAMP)-run ## where a model came from: that of the latest run [MODEL=name or fingerprint]
 	@$(BIN)/cursus lineage $(MODEL)
@@ -103,11 +112,14 @@ $(STAMP)-run: pyproject.toml requirements.lock
 $(STAMP)-minilm: pyproject.toml requirements.lock
 	$(call install,[minilm])
 
+$(STAMP)-docs: pyproject.toml requirements.lock
+	$(call install,[docs])
+
 # what the tests need is more than what a run needs, so one installation serves both
 $(STAMP)-test: pyproject.toml requirements.lock
 	$(call install,[test])
-	@touch $(STAMP)-run $(STAMP)-minilm
+	@touch $(STAMP)-run $(STAMP)-minilm $(STAMP)-docs
 
 $(STAMP)-bench: pyproject.toml requirements.lock
-	$(call install,[test$(COMMA)bench])
+	$(call install,[test$(COMMA)bench$(COMMA)parity])
 	@touch $(STAMP)-run $(STAMP)-minilm $(STAMP)-test

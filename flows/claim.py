@@ -18,6 +18,7 @@ from tasks.datasets.prepared import open_prepared
 from tasks.records.claims import record_claim
 from tasks.records.measured_claim import MeasuredClaim, MeasuredPart
 from tasks.records.systems import write_page
+from tasks.records.tuning import Tuning
 
 
 class ClaimConfig(BaseModel):
@@ -32,6 +33,9 @@ class ClaimConfig(BaseModel):
     )
     variants: list[str] = Field([], description="Variants of the recipe, for example hour or minilm.")
     seeds: int | None = Field(None, ge=1, description="Models on each side; the claim's own number when empty.")
+    draws: int | None = Field(
+        None, ge=1, description="Draws of pre-training on each side; the claim's own number when empty."
+    )
     smoke: bool = Field(False, description="Tiny sizes and budgets: only tests that everything runs; not recorded.")
     threads: int | None = Field(None, ge=1, description="Processor cores for training; all when empty.")
 
@@ -51,21 +55,30 @@ def _run_name() -> str:
 
 @flow(name="claim", flow_run_name=_run_name, validate_parameters=True)
 def claim(config: ClaimConfig) -> ClaimResult:
-    """Measure a published claim: systems against each other on the same data, tokens, steps and seeds."""
+    """Measure a published claim: systems against each other, and what they had in common."""
     return begin(lambda root: _measure(config, root))
 
 
 def _measure(config: ClaimConfig, root: Path) -> ClaimResult:
-    requested = ClaimRequest.resolve(root, config.claim, config.data, config.variants, config.seeds, config.smoke)
+    requested = ClaimRequest.resolve(
+        root, config.claim, config.data, config.variants, config.seeds, config.smoke, config.draws
+    )
+    store = Store(store_folder(root))
     measured = {}
     for part in requested.parts:
+        tuning = None
+        if requested.claim.tune:
+            grid = requested.grid(root, part)
+            carry_out(grid, root, threads=config.threads)
+            searched = make_plan(root, grid, open_prepared(part.trained, root))
+            tuning = Tuning.of(requested, part, searched, store)
+            requested = requested.chosen(part, tuning.chosen)
         request = requested.of_part(root, part)
         carry_out(request, root, threads=config.threads)
         prepared, judged = open_prepared(part.trained, root), open_prepared(part.judged, root)
-        measured[part] = MeasuredPart(make_plan(root, request, prepared), prepared, judged)
+        measured[part] = MeasuredPart(make_plan(root, request, prepared), prepared, judged, tuning)
     if config.smoke:
         return ClaimResult(record=None)
-    store = Store(store_folder(root))
     finished = MeasuredClaim(requested.recipe, requested.label, requested.claim, measured, store)
     record = record_claim(root, finished, config.variants)
     write_page(root)

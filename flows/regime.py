@@ -68,7 +68,7 @@ def regime(config: RunConfig = RunConfig()) -> RegimeResult:  # noqa: B008
     return begin(lambda root: carry_out(config.request(root), root, threads=config.threads))
 
 
-def _dataset_in_use(dataset: str, root: Path, progress: TerminalProgress) -> AbstractContextManager[Prepared]:
+def dataset_in_use(dataset: str, root: Path, progress: TerminalProgress) -> AbstractContextManager[Prepared]:
     """The dataset, brought up to date, which no other run changes until the block ends."""
 
     def make() -> Prepared:
@@ -86,8 +86,8 @@ def carry_out(request: Request, root: Path, *, threads: int | None = None, until
         opened.enter_context(store.shared(progress.print_line))
         began, started = time.monotonic(), datetime.now(UTC)
         if request.judged_on is not None:
-            opened.enter_context(_dataset_in_use(request.judged_on, root, progress))
-        prepared = opened.enter_context(_dataset_in_use(request.dataset, root, progress))
+            opened.enter_context(dataset_in_use(request.judged_on, root, progress))
+        prepared = opened.enter_context(dataset_in_use(request.dataset, root, progress))
         plan = make_plan(root, request, prepared)
         if until is not None:
             plan = plan.ancestors(until)
@@ -120,6 +120,7 @@ def carry_out(request: Request, root: Path, *, threads: int | None = None, until
                 under_way.seconds,
                 whole(under_way.parameters),
                 whole(context),
+                measurement=request.transform is not None,
             )
     return RegimeResult(
         execution=identifier,

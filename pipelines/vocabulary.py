@@ -1,5 +1,4 @@
-"""The vocabulary that parts of a recipe share: the fields of a batch, the signals of a network, the abilities of a
-backbone.
+"""The vocabulary that parts of a recipe share: fields of a batch, signals of a network, abilities of a backbone.
 
 | word | is | provided by | needed by |
 |---|---|---|---|
@@ -14,9 +13,8 @@ only the parts of one system exchange is a word of theirs, which each of them na
 `Field.of_masked_positions`, `Field.of_windows`, `Field.of_channel`, `Signal.of_head`).
 
 Shapes: B rows in a batch, L tokens in a row, M predicted positions in the whole batch, T tokens in a target sequence, V
-vocabulary size, H hidden size, C classes, K choices; in word-vector training, N windows in the batch, W context words
-in each, K negatives, D depth of the Huffman tree; below a network that reads others, F feature networks and S tokens in
-their longest row.
+vocabulary, H hidden size, C classes, K choices; of word vectors, N windows in the batch, W context words in each, K
+negatives, D depth of the Huffman tree; below a network that reads others, F of these and S tokens in their longest row.
 """
 
 from __future__ import annotations
@@ -249,8 +247,7 @@ class Signal(VocabularyWord):
 
     @classmethod
     def of_head(cls, name: str) -> Signal:
-        """The signal `name` that a head computes and an objective of the same system reads, if it is none of those
-        above."""
+        """The signal `name`, which a head computes and an objective of the same system reads."""
         return cls._added(name)
 
 
@@ -268,8 +265,7 @@ class Ability(StrEnum):
     CAUSAL = "causal"
     """Each position depends only on the positions before it, so that the backbone can be a language model."""
     TWO_STREAM = "two_stream"
-    """A query stream predicts a token from its position and a permuted context, without seeing it (Yang et al.
-    2019)."""
+    """A query stream predicts a token from its position and a permuted context, without seeing it (XLNet)."""
     ENCODER_DECODER = "encoder_decoder"
     """A decoder attends to an encoded source."""
     RECURRENT = "recurrent"
@@ -281,20 +277,24 @@ class Ability(StrEnum):
     SEGMENT_PAIRS = "segment_pairs"
     """The architecture pools the first token, and has its own head for pairs of segments on it (Devlin et al. 2018)."""
     ONE_STACK = "one_stack"
-    """One hidden state for each input token, from a single stack of layers or a lookup table: what most heads build
-    on."""
+    """One hidden state for each input token, from one stack of layers or a lookup table: what most heads build on."""
     WITHIN_DOCUMENTS = "within_documents"
     """Attention can be restricted to the documents of a packed row, so that each is read as if it were alone."""
     ATTENTION_SCORES = "attention_scores"
-    """Every layer attends by the scaled products of the linear layers of query and key of its own input, which the
-    architecture names, and by nothing else: the scores can be computed again from hidden states."""
+    """Layers attend by the scaled products of linear layers of their input, which the architecture names, alone."""
     VISIBILITY = "visibility"
     """Which tokens attend to which can be said for every pair of a row."""
     STATIC = "static"
     """One vector for each word, independent of its context."""
+    PARAGRAPHS = "paragraphs"
+    """Infers one vector for a whole text, with the vectors of its words frozen (Le & Mikolov 2014)."""
+    PROTOTYPES = "prototypes"
+    """Several vectors for each frequent word, between which its context decides (Huang et al. 2012)."""
     COUNTED = "counted"
     """Its tables are estimated from counts of a text; it has no parameter that learns by gradient."""
     FEATURES = "features"
     """Reads the vectors that other networks give each token."""
     TWO_LANGUAGE_MODELS = "two_language_models"
     """Its layers read from both sides without the sides meeting, so that each can be a language model."""
+    CONTEXT_VECTORS = "context_vectors"
+    """The state of a token is that of the words on its two sides, without the token itself (Melamud et al. 2016)."""

@@ -49,6 +49,12 @@ def _pair(texts: list[str], number: int) -> dict[str, Any]:
     }
 
 
+def _label_set(texts: list[str], number: int) -> dict[str, Any]:
+    text = texts[number]
+    marks = {"brackets": "(", "colon": ":", "quotes": "'"}
+    return {"text": text, "labels": [name for name, mark in marks.items() if mark in text]}
+
+
 def _similarity(texts: list[str], number: int) -> dict[str, Any]:
     row = _pair(texts, number)
     first, second = (set(row[side].lower().split()) for side in ("text_a", "text_b"))
@@ -173,6 +179,7 @@ def _analogy(texts: list[str], number: int) -> dict[str, Any]:
 
 
 DERIVED: dict[str, Callable[[list[str], int], dict[str, Any]]] = {
+    "label_sets": _label_set,
     "pair_classification": _pair,
     "pair_regression": _similarity,
     "tagging": _tags,

@@ -11,7 +11,7 @@ from pipelines.recipe.features import feature_role
 from pipelines.recipe.job import Job, Runtime
 from pipelines.recipe.lines import teacher_role
 from pipelines.recipe.load import Library
-from pipelines.recipe.model_annotations import model_annotations
+from pipelines.recipe.model_annotations import read_models
 from pipelines.recipe.plan import Plan, Step, plan
 from pipelines.recipe.profiles import smoke
 from tests.shared_folders import share_compiled
@@ -56,7 +56,7 @@ def job_of(
         },
         features=tuple(folders[step.parents[feature_role(number)]] for number in range(len(step.stage.features))),
         annotation_models={
-            role: folders[step.parents[role]] for role, _, _ in model_annotations(step.stage) if role in step.parents
+            role: folders[step.parents[role]] for role, _, _ in read_models(step.stage) if role in step.parents
         },
         tables={name: tables[name] for name in step.data},
         out=out,

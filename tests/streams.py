@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow
 import pyarrow.parquet
 
+from pipelines.parts.annotations import Annotation
 from pipelines.parts.segmentations import Segmentation
 from pipelines.training.batches.token_shards import token_stream
 from pipelines.training.batches.token_stream import TokenStream
@@ -27,8 +28,12 @@ def table_of(texts: Sequence[str], path: Path, rows: int = 8192) -> Path:
 
 
 def stream_of(
-    texts: Sequence[str], tokenizer: PreTrainedTokenizerFast, segmentation: Segmentation | None = None
+    texts: Sequence[str],
+    tokenizer: PreTrainedTokenizerFast,
+    segmentation: Segmentation | None = None,
+    annotations: Sequence[Annotation] = (),
 ) -> TokenStream:
     """All of `texts`."""
     folder = shared_folder("stream")
-    return token_stream([table_of(texts, folder / "text.parquet")], tokenizer, segmentation, None, folder / "cache")
+    table = table_of(texts, folder / "text.parquet")
+    return token_stream([table], tokenizer, segmentation, None, folder / "cache", annotations=annotations)

@@ -15,6 +15,7 @@ FLOWS = tuple(
     f"tests/flows/test_{name}.py"
     for name in (
         "claim",
+        "compress",
         "lattice",
         "left_behind",
         "mistakes",
@@ -24,6 +25,7 @@ FLOWS = tuple(
         "reproduce",
         "server_gone",
         "together",
+        "tutorial",
     )
 )
 """Those that run flows; the others read them."""
@@ -34,6 +36,7 @@ SLOW_MODULES = (
     "tests/benchmarks/test_page.py",
     "tests/benchmarks/test_turns.py",
     "tests/deploy/test_package.py",
+    "tests/deploy/test_site.py",
     "tests/faults/",
     "tests/pipelines/serving/runtimes/test_openvino.py",
     "tests/pipelines/training/test_large_tables.py",

@@ -69,9 +69,9 @@ def all_benchmarks() -> dict[str, Benchmark]:
     return dict(sorted(known.items(), key=lambda item: (item[1].slow, item[0])))
 
 
-def missing(*packages: str) -> str | None:
-    """The installation command if one of these packages of the extra `bench` is missing; else None."""
+def missing(*packages: str, extra: str = "bench") -> str | None:
+    """The installation command if one of these packages of an `extra` is missing; else None."""
     absent = [name for name in packages if importlib.util.find_spec(name) is None]
     if not absent:
         return None
-    return f"{', '.join(absent)} not installed: pip install -c requirements.lock -e '.[bench]'"
+    return f"{', '.join(absent)} not installed: pip install -c requirements.lock -e '.[{extra}]'"

@@ -24,8 +24,8 @@ SAMPLED_EVERY = 2.0
 WRITTEN = ("benchmarks/records", "docs/performance.md", "docs/reliability", "docs/reliability.md")
 """Files that a measurement writes: their changes do not mark the commit as modified."""
 PACKAGES = (
-    "torch", "transformers", "pytorch-lightning", "tokenizers", "accelerate", "datasets", "datasketch", "numpy",
-    "pyarrow",
+    "torch", "transformers", "pytorch-lightning", "tokenizers", "accelerate", "datasets", "datasketch", "gensim",
+    "numpy", "pyarrow",
     "prefect", "mlflow", "dvc", "onnxruntime", "openvino",
 )  # fmt: skip
 

@@ -8,15 +8,18 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
+from flows.cli.claims import claims
 from flows.cli.compare import compare
+from flows.cli.compress import compress
+from flows.cli.data import data
 from flows.cli.doctor import doctor
 from flows.cli.exit_status import handle_errors
 from flows.cli.export import export
 from flows.cli.init import check, init
 from flows.cli.lattice import lattice
-from flows.cli.options import Dataset, Variants, dataset_names, model_names
+from flows.cli.neighbours import neighbours
+from flows.cli.options import Dataset, Variants, model_names
 from flows.cli.predict import predict
 from flows.cli.promote import promote, rollback
 from flows.cli.publish import publish
@@ -27,6 +30,7 @@ from flows.cli.serve import serve
 from flows.cli.servers import deploy, down, schedule, up
 from flows.cli.store import store_app
 from flows.cli.systems import systems
+from pipelines.messages.translation import LANGUAGES, in_language, message, preferred_language
 from tasks.environment import project_root
 from tasks.servers.environment import prepare_environment
 
@@ -50,11 +54,17 @@ def _show_version(requested: bool) -> None:
 
 @app.callback()
 def _options(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
     ] = False,
+    language: Annotated[
+        str | None, typer.Option(help="Language of the output: en or zh; that of the locale when not given.")
+    ] = None,
 ) -> None:
-    pass
+    if language is not None and language not in LANGUAGES:
+        raise typer.BadParameter(f"{language!r} is none of: {', '.join(LANGUAGES)}", param_hint="--language")
+    context.with_resource(in_language(language or preferred_language()))
 
 
 app.command(rich_help_panel="Project")(init)
@@ -77,45 +87,26 @@ def claim(
     seeds: Annotated[
         int | None, typer.Option(min=1, help="Models on each side; the claim's own number when not given.")
     ] = None,
+    draws: Annotated[
+        int | None, typer.Option(min=1, help="Draws of pre-training on each side; the claim's own when not given.")
+    ] = None,
     smoke: Smoke = False,
     threads: Annotated[int | None, typer.Option(min=1, help="Processor cores for training.")] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the plan: steps, fingerprints, which are cached, estimated times.")
     ] = False,
 ) -> None:
-    """Measure a published claim: systems against each other on the same data, tokens, steps and seeds.
+    """Measure a published claim: systems against each other, and what they had in common.
 
     Example: cursus claim crf/entities --data weibo_ner
     """
     from flows.cli.claim import measure
 
-    measure(project_root(), console, name, dataset or (), variant or (), seeds, smoke, threads, dry_run)
+    measure(project_root(), console, name, dataset or (), variant or (), seeds, smoke, threads, dry_run, draws)
 
 
-@app.command(rich_help_panel="Train")
-@handle_errors
-def data(
-    dataset: Annotated[
-        str | None,
-        typer.Argument(help="A dataset of params.yaml; its default when not given.", autocompletion=dataset_names),
-    ] = None,
-) -> None:
-    """Prepare and validate a dataset with DVC and Great Expectations; after checking its sources for changes."""
-    root = project_root()
-    prepare_environment(root)
-    from tasks.datasets.lock import prepare_in_turn
-    from tasks.datasets.planning import resolve_request
-
-    name = resolve_request(root, dataset, None, (), False).dataset
-    prepared = prepare_in_turn(
-        name, root, lambda step: typer.echo(f"  {step}", err=True), lambda line: typer.echo(line, err=True)
-    )
-    table = Table("table", "rows", "md5", title=f"{prepared.name} ({prepared.language})", title_justify="left")
-    counts = prepared.summary["tables"]
-    for part in (one for one in prepared.tables if one in counts):  # without second names
-        table.add_row(part, f"{counts[part]['documents']:,}", prepared.digests[part])
-    console.print(table)
-    console.print(f"Data Docs {root / 'data' / 'docs' / prepared.name / 'index.html'}", soft_wrap=True)
+app.command(rich_help_panel="Train")(claims)
+app.command(rich_help_panel="Train")(data)
 
 
 @app.command(rich_help_panel="Look")
@@ -142,7 +133,7 @@ def lineage(
     store = Store(store_folder(root))
     if model is None:
         chosen = default_model(root, store, dataset)
-        console.print(f"model    {chosen.why}", markup=False, soft_wrap=True)
+        console.print(message("model    {why}", why=chosen.why), markup=False, soft_wrap=True)
         model = chosen.fingerprint
     console.print(tree(root, store, model), markup=False, soft_wrap=True)
 
@@ -151,12 +142,14 @@ app.command(rich_help_panel="Train")(lattice)
 app.command(rich_help_panel="Use")(predict)
 app.command(rich_help_panel="Use")(serve)
 app.command(rich_help_panel="Use")(export)
+app.command(rich_help_panel="Use")(compress)
 app.command(rich_help_panel="Use")(publish)
 app.command(rich_help_panel="Use")(promote)
 app.command(rich_help_panel="Use")(rollback)
 app.command(rich_help_panel="Look")(recipes)
 app.command(rich_help_panel="Look")(systems)
 app.command(rich_help_panel="Look")(compare)
+app.command(rich_help_panel="Look")(neighbours)
 app.command(rich_help_panel="Look")(reproduce)
 app.add_typer(store_app, name="store", rich_help_panel="Look")
 for command in (up, deploy, schedule, down):

@@ -17,6 +17,7 @@ from rich.text import Text
 from flows.cli.exit_status import handle_errors
 from flows.cli.store_in_use import hold
 from pipelines.errors import CursusError
+from pipelines.messages.translation import message, translatable
 from tasks.environment import MLFLOW_PORT, project_root
 from tasks.servers.environment import prepare_environment
 
@@ -68,18 +69,26 @@ def compare(
     _show_page(root, [one.id for one in compared], sys.stdout.isatty() if open_page is None else open_page)
 
 
+SIDES = {
+    "best": translatable("best model"),
+    "served": translatable("served model"),
+    "baseline": translatable("baseline model"),
+}
+"""Side of a headline → its row."""
+
+
 def _side_by_side(compared: Sequence[ComparedExecution]) -> Table:
     """A row for each parameter, score and cost; a parameter that differs is marked."""
-    table = Table("", *(escape(one.id) for one in compared), title="executions", title_justify="left")
+    table = Table("", *(escape(one.id) for one in compared), title=message("executions"), title_justify="left")
     parameters = [one.parameters for one in compared]
     for key in dict.fromkeys(key for one in parameters for key in one):
         values = [one.get(key, "") for one in parameters]
         table.add_row(Text(key), *map(Text, values), style="bold" if len(set(values)) > 1 else None)
-    for side in ("best", "served", "baseline"):
+    for side in SIDES:
         names = [one.headline.models.get(side, "") for one in compared]
         if any(names):
             table.add_section()
-            table.add_row(Text(f"{side} model"), *map(Text, names))
+            table.add_row(Text(message(SIDES[side])), *map(Text, names))
             for key in _scores(compared, side):
                 table.add_row(Text(key), *(Text(_score(one, key)) for one in compared))
     table.add_section()
@@ -103,23 +112,32 @@ def _score(one: ComparedExecution, key: str) -> str:
 
 def _show_differences(first: ComparedExecution, second: ComparedExecution) -> None:
     """Print the paired differences of two executions, or why there are none."""
+    from pipelines.reports.elements.table import verdict_text
     from tasks.records.comparisons import paired_differences
 
     differences, reason = paired_differences(first, second)
     if reason is not None:
-        console.print(f"{second.id} minus {first.id}: no paired interval, {reason}", soft_wrap=True, markup=False)
+        line = message(
+            "{second} minus {first}: no paired interval, {reason}", second=second.id, first=first.id, reason=reason
+        )
+        console.print(line, soft_wrap=True, markup=False)
         return
-    title = Text(f"{second.id} minus {first.id}, paired over the same test examples, with 95 % intervals")
-    table = Table("", "models", "metric", "examples", "difference", "verdict", title=title, title_justify="left")
+    title = message(
+        "{second} minus {first}, paired over the same test examples, with 95 % intervals",
+        second=second.id,
+        first=first.id,
+    )
+    heads = (message("models"), message("metric"), message("examples"), message("difference"), message("verdict"))
+    table = Table("", *heads, title=Text(title), title_justify="left")
     for one in differences:
         interval = one.interval
         table.add_row(
-            one.side,
-            Text(f"{one.second} minus {one.first}"),
+            message(SIDES[one.side]) if one.side in SIDES else one.side,
+            Text(message("{second} minus {first}", second=one.second, first=one.first)),
             Text(f"{one.task}/{one.metric}" if one.task else one.metric),
             f"{one.items:,}",
             f"{interval.value:+.3f} [{interval.low:+.3f}, {interval.high:+.3f}]",
-            one.verdict,
+            verdict_text(one.verdict),
         )
     console.print(table)
 
@@ -136,13 +154,14 @@ def _show_page(root: Path, executions: Sequence[str], opens: bool) -> None:
     except Exception as error:
         if not recorder.is_unavailable(error):
             raise
-        console.print(f"mlflow   does not answer ({error})", soft_wrap=True, markup=False)
+        console.print(message("mlflow   does not answer ({error})", error=error), soft_wrap=True, markup=False)
         return
     if page is None:
-        console.print("mlflow   has not recorded these executions; the next run sends what it lacks")
+        console.print(message("mlflow   has not recorded these executions; the next run sends what it lacks"))
         return
     services = running(root)
     address = f"{services.mlflow_url if services else f'http://127.0.0.1:{MLFLOW_PORT}'}/{page}"
-    console.print(f"mlflow   {address}{'' if services else '   (after `cursus up`)'}", soft_wrap=True, markup=False)
+    after = "" if services else message("   (after `cursus up`)")
+    console.print(f"mlflow   {address}{after}", soft_wrap=True, markup=False)
     if services is not None and opens:
         webbrowser.open(address)

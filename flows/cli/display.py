@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from pipelines.messages.translation import message
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -24,9 +26,10 @@ def show_recipe(console: Console, recipe: Recipe) -> None:
 
     console.print(f"{recipe.name} {recipe.paper}", style="bold")
     if recipe.systems:
-        console.print(f"  implements (cursus systems): {', '.join(recipe.systems)}", soft_wrap=True)
+        line = message("  implements (cursus systems): {systems}", systems=", ".join(recipe.systems))
+        console.print(line, soft_wrap=True)
     for key, value in recipe.settings.items():
-        console.print(f"  in the paper, {key}: {value}", soft_wrap=True)
+        console.print(message("  in the paper, {key}: {value}", key=key, value=value), soft_wrap=True)
     for name, stage in recipe.stages.items():
         views = line_views(stage).values()
         words = (
@@ -38,12 +41,14 @@ def show_recipe(console: Console, recipe: Recipe) -> None:
         corpora = dict.fromkeys(word for view in views for word in view.corpus)
         parts = [
             f"{name:<14}{stage.kind:<13}{', '.join(dict.fromkeys(words))}",
-            f"on {' and '.join(corpora)}",
+            message("on {corpora}", corpora=message(" and ").join(corpora)),
             _start(stage),
         ]
         if stage.trains:
             parts.append(
-                f"{stage.budget.tokens:,} tokens" if stage.budget.tokens else f"{stage.budget.epochs:g} epochs"
+                message("{tokens:,} tokens", tokens=stage.budget.tokens)
+                if stage.budget.tokens
+                else message("{epochs:g} epochs", epochs=stage.budget.epochs)
             )
         console.print(" · ".join(parts), soft_wrap=True)
 
@@ -55,18 +60,25 @@ def show_plan(
     cores."""
     from tasks.estimates.duration import estimate_run
 
-    columns = ("step", "kind", "fingerprint", "store", "tokens", "minutes")
-    table = Table(*columns, title=f"plan of {plan.recipe.name}", title_justify="left")
+    columns = [message(one) for one in ("step", "kind", "fingerprint", "store", "tokens", "minutes")]
+    table = Table(*columns, title=message("plan of {recipe}", recipe=plan.recipe.name), title_justify="left")
     todo = {step.fingerprint for step in plan.missing(stored)}
     estimated = estimate_run(root, plan, prepared, stored, list(store.all()), threads)
     for step in plan.steps:
         estimate, needed = estimated.steps[step.fingerprint], step.fingerprint in todo
-        state = "to compute" if needed else "cached"
+        state = message("to compute" if needed else "cached")
         tokens = f"{estimate.tokens / 1e6:.2f}M" if estimate.tokens else ""
         minutes = f"{estimate.seconds / 60:.1f}" if needed else ""
         table.add_row(step.label, step.stage.kind, step.fingerprint[:12], state, tokens, minutes)
     console.print(table)
-    console.print(f"{len(todo)} of {len(plan.steps)} steps to compute, {estimated.text}")
+    console.print(
+        message(
+            "{todo} of {steps} steps to compute, {estimate}",
+            todo=len(todo),
+            steps=len(plan.steps),
+            estimate=estimated.text,
+        )
+    )
 
 
 def compared_seeds(plan: Plan) -> int | None:
@@ -86,12 +98,27 @@ def show_detectable_difference(console: Console, prepared: Prepared, seeds: int)
 
     items = prepared.summary["tables"]["test"]["documents"]
     console.print(
-        f"{items:,} test examples with {seeds} seed{'s' if seeds > 1 else ''} per side detect a difference of "
-        f"{100 * minimum_detectable_difference(items, seeds):.1f} points with 80 % power (assuming that the two "
-        f"disagree on {DISAGREEMENT:.0%} of the examples, and a deviation of {100 * SEED_DEVIATION:g} point between "
-        "seeds)",
+        message(
+            "{items:,} test examples with {seeds} seed{s} per side detect a difference of {difference:.1f} points with "
+            "80 % power (assuming that the two disagree on {disagreement:.0%} of the examples, and a deviation of "
+            "{deviation:g} point between seeds)",
+            items=items,
+            seeds=seeds,
+            s="s" if seeds > 1 else "",
+            difference=100 * minimum_detectable_difference(items, seeds),
+            disagreement=DISAGREEMENT,
+            deviation=100 * SEED_DEVIATION,
+        ),
         soft_wrap=True,
     )
+
+
+def show_left_out(console: Console, prepared: Prepared) -> None:
+    """Print which labelled examples the preparation dropped: scores are about those that are left."""
+    from tasks.datasets.left_out import left_out
+
+    for line in left_out(prepared.summary, labelled=True):
+        console.print(line, markup=False, soft_wrap=True)
 
 
 def show_scores(console: Console, store: Store, plan: Plan) -> None:
@@ -100,13 +127,18 @@ def show_scores(console: Console, store: Store, plan: Plan) -> None:
     from tasks.records.reports import score_tables
 
     for scores in score_tables(store, plan):
-        what = "answers to prompts" if scores.prompted else "test scores"
-        of = f" of {scores.task}" if scores.task else ""
-        title = f"{scores.stage}: {what} with 95 % intervals, {scores.record['examples']} examples{of}"
-        table = Table("model", *map(metric_name, scores.metrics), title=Text(title), title_justify="left")
+        title = message(
+            "{stage}: answers to prompts with 95 % intervals, {examples} examples{task}"
+            if scores.prompted
+            else "{stage}: test scores with 95 % intervals, {examples} examples{task}",
+            stage=scores.stage,
+            examples=scores.record["examples"],
+            task=message(" of {task}", task=scores.task) if scores.task else "",
+        )
+        table = Table(message("model"), *map(metric_name, scores.metrics), title=Text(title), title_justify="left")
         for row in scores.rows:
             cells = [_estimate(row.scores[metric]) if metric in row.scores else "" for metric in scores.metrics]
-            table.add_row(Text(row.name), *map(Text, cells))
+            table.add_row(Text(row.title), *map(Text, cells))
         console.print(table)
 
 
@@ -117,7 +149,7 @@ def show_warning(console: Console, store: Store, plan: Plan, models: Mapping[str
     from tasks.stages.sanity import registration_warning
 
     if models and (warning := registration_warning(store.root, lineage_steps(plan))) is not None:
-        line = f"warning  {warning}; it is registered as @candidate with the tag cursus.warning"
+        line = message("warning  {reason}; it is registered as @candidate with the tag cursus.warning", reason=warning)
         console.print(Text(line, style="yellow"), soft_wrap=True)
 
 
@@ -141,17 +173,19 @@ def show_next(console: Console, plan: Plan, models: Mapping[str, str]) -> None:
         family = step.families.get(tasks[0], step.family) if tasks else step.family
         given = "'a text'" if family.is_single_text else "--json < examples.jsonl"
         commands.append(f"cursus predict{task} {given}")
-    console.print(f"next     {'   ·   '.join(commands)}", soft_wrap=True)
+    console.print(message("next     {commands}", commands="   ·   ".join(commands)), soft_wrap=True)
 
 
 def _start(stage: Stage) -> str:
     start = stage.start
     if start is None:
-        return "from nothing"
+        return message("from nothing")
     if isinstance(start, tuple):
-        return f"from {', '.join(start)}"
+        return message("from {stages}", stages=", ".join(start))
     if isinstance(start, str):
-        return f"from {start}" + (f", its head from {stage.head_start}" if stage.head_start is not None else "")
+        if stage.head_start is not None:
+            return message("from {stage}, its head from {other}", stage=start, other=stage.head_start)
+        return message("from {stages}", stages=start)
     if hasattr(start, "untrained"):
-        return f"from random weights shaped like {start.untrained}"
-    return f"from {start.checkpoint}"
+        return message("from random weights shaped like {checkpoint}", checkpoint=start.untrained)
+    return message("from {stages}", stages=start.checkpoint)

@@ -15,6 +15,7 @@ from rich.console import Console
 from flows.process.recoverable import full_disk
 from flows.process.stopping import INTERRUPTED, TERMINATED, Terminated, terminable
 from pipelines.errors import CursusError
+from pipelines.messages.translation import message
 from tasks.environment import project_root
 
 P = ParamSpec("P")
@@ -42,7 +43,7 @@ def handle_errors(command: Callable[P, R]) -> Callable[P, R]:
                 raise
             raise _usage_error(full) from None
         except KeyboardInterrupt as stop:
-            typer.echo(STOPPED, err=True)
+            typer.echo(message(STOPPED), err=True)
             raise typer.Exit(TERMINATED if isinstance(stop, Terminated) else INTERRUPTED) from None
 
     return run
@@ -57,5 +58,7 @@ def _project() -> Path:
 
 
 def _usage_error(error: CursusError) -> typer.Exit:
-    Console(stderr=True, highlight=False, soft_wrap=True).print(f"error: {error}", style="red", markup=False)
+    Console(stderr=True, highlight=False, soft_wrap=True).print(
+        message("error: {error}", error=error), style="red", markup=False
+    )
     return typer.Exit(2)

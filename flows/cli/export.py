@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from flows.cli.exit_status import handle_errors
+from pipelines.messages.translation import message
 from tasks.environment import project_root
 from tasks.servers.environment import prepare_environment
 
@@ -88,16 +89,16 @@ def export(
 
     if model is None:
         chosen = default_model(root, Store(store_folder(root)), dataset)
-        typer.echo(f"model    {chosen.why} {chosen.fingerprint[:8]}", err=True)
+        typer.echo(message("model    {why}", why=f"{chosen.why} {chosen.fingerprint[:8]}"), err=True)
         model = chosen.fingerprint
     with TemporaryDirectory(prefix="cursus-task-") as scratch:
         source = source_of(root, model, task, Path(scratch))
         if to.suffix == SUFFIX:
             export_arpa(source.folder, to)
-            typer.echo(f"wrote the n-grams of {source.title} to {to}")
+            typer.echo(message("wrote the n-grams of {model} to {file}", model=source.title, file=to))
             return
         limits = ExportLimits(min_cosine, max_score_loss, threads, rounds, BATCHES[decide], tuple(only or ()))
-        typer.echo(f"{source.title}: reading texts to compare answers on", err=True)
+        typer.echo(message("{model}: reading texts to compare answers on", model=source.title), err=True)
         record = write(
             source.folder,
             to,
@@ -114,7 +115,8 @@ def export(
         if record.output != OutputKind.VECTOR
         else "pipelines.serving.answering.inference.load_vectors"
     )
-    console.print(f"exported {source.title} to {to}; load it with {opens}", markup=False, soft_wrap=True)
+    line = message("exported {model} to {folder}; load it with {opens}", model=source.title, folder=to, opens=opens)
+    console.print(line, markup=False, soft_wrap=True)
 
 
 def show(console: Console, record: Export) -> None:
@@ -139,10 +141,13 @@ def show(console: Console, record: Export) -> None:
     console.print(table)
     for name, measured in order:
         if measured.refused:
-            console.print(f"{name} is not eligible: {measured.refused}", markup=False, soft_wrap=True)
+            line = message("{runtime} is not eligible: {reason}", runtime=name, reason=measured.refused)
+            console.print(line, markup=False, soft_wrap=True)
     for name, why in record.left_out.items():
-        console.print(f"{name} was left out: {why}", markup=False, soft_wrap=True)
-    console.print(f"chosen {record.runtime.name}: {record.rule}", markup=False, soft_wrap=True)
+        line = message("{runtime} was left out: {reason}", runtime=name, reason=why)
+        console.print(line, markup=False, soft_wrap=True)
+    line = message("chosen {runtime}: {rule}", runtime=record.runtime.name, rule=record.rule)
+    console.print(line, markup=False, soft_wrap=True)
 
 
 def _cells(name: str, measured: ExportMeasurement, mean: float) -> list[str]:

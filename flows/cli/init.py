@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from flows.cli.exit_status import handle_errors
+from pipelines.messages.translation import message
 from tasks.environment import project_root
 
 console = Console(highlight=False)
@@ -28,9 +29,9 @@ def init(
     from tasks.projects.creation import create
 
     create(folder, template)
-    console.print(f"made     {folder.resolve()}", markup=False, soft_wrap=True)
-    todo = "edit params.yaml" if template == "empty" else "cursus run   ·   cursus serve"
-    console.print(f"next     cd {folder}   ·   {todo}", markup=False, soft_wrap=True)
+    console.print(message("made     {folder}", folder=folder.resolve()), markup=False, soft_wrap=True)
+    todo = message("edit params.yaml") if template == "empty" else "cursus run   ·   cursus serve"
+    console.print(message("next     {commands}", commands=f"cd {folder}   ·   {todo}"), markup=False, soft_wrap=True)
 
 
 @handle_errors
@@ -41,7 +42,8 @@ def check() -> None:
     problems = 0
     for one in check_project(project_root()):
         problems += len(one.problems)
-        console.print(f"{'problem ' if one.problems else 'ok      '} {one.subject}", markup=False, soft_wrap=True)
+        state = message("problem ") if one.problems else message("ok      ")
+        console.print(f"{state} {one.subject}", markup=False, soft_wrap=True)
         for problem in one.problems:
             console.print(f"           {problem}", markup=False, soft_wrap=True)
     if problems:

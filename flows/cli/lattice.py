@@ -12,6 +12,7 @@ from rich.table import Table
 
 from flows.cli.exit_status import handle_errors
 from flows.cli.store_in_use import hold
+from pipelines.messages.translation import localized_page, message
 from tasks.environment import project_root
 from tasks.servers.environment import prepare_environment
 
@@ -65,7 +66,10 @@ def lattice(
     }
     request = lattice_request(root, **arguments)
     load_recipe(root, request)  # reports errors before the data is prepared
-    typer.echo(f"lattice of {request.recipe} on {request.dataset}: preparing the data", err=True)
+    typer.echo(
+        message("lattice of {recipe} on {dataset}: preparing the data", recipe=request.recipe, dataset=request.dataset),
+        err=True,
+    )
     store = Store(store_folder(root))
     hold(store)
     previewer = Previewer(root, request, store, lambda line: typer.echo(line, err=True))
@@ -78,31 +82,45 @@ def lattice(
     report = None if todo else finished_report(root, store, preview.plan, smoke=smoke)
     if report is None:
         typer.echo(
-            f"{len(todo)} of {len(preview.plan.steps)} steps to compute; starting Prefect, MLflow and torch …", err=True
+            message(
+                "{todo} of {steps} steps to compute; starting Prefect, MLflow and torch …",
+                todo=len(todo),
+                steps=len(preview.plan.steps),
+            ),
+            err=True,
         )
         from flows.process.execute import execute
 
         report = Path(execute({**arguments, "threads": threads}, root, flow="lattice")["report"])
         preview = previewer.after(preview)
-    console.print(f"report   {report.with_name('lattice.html')}", soft_wrap=True)
+    page = localized_page(report.with_name("lattice.html"))
+    console.print(message("report   {path}", path=page), soft_wrap=True)
     if smoke:
-        console.print("every step ran; a smoke run measures nothing, so it is not recorded")
+        console.print(message("every step ran; a smoke run measures nothing, so it is not recorded"))
         return
     from tasks.records.lattices import PAGE, record_lattice
     from tasks.records.systems import write_page
 
     _show_stages(record_lattice(root, request.variants, preview.plan, store, preview.prepared))
-    console.print(f"recorded {root / PAGE}", soft_wrap=True)
+    console.print(message("recorded {path}", path=root / PAGE), soft_wrap=True)
     write_page(root)
 
 
 def _show_stages(record: dict[str, Any]) -> None:
+    from pipelines.reports.elements.table import verdict_text
     from pipelines.reports.elements.wording import difference, measured_in
     from pipelines.reports.sections.lattice import settled_by
 
     measured = record["measured"]
     metric = measured["metric"]
-    table = Table("stage", measured_in(metric), "95 % interval", "p, Holm", "minutes", "verdict", "settled by")
+    heads = [
+        message("95 % interval"),
+        message("p, Holm"),
+        message("minutes"),
+        message("verdict"),
+        message("settled by"),
+    ]
+    table = Table(message("stage"), measured_in(metric), *heads)
     for effect in measured["effects"]:
         if len(effect["of"]) == 1:
             (factor,) = effect["of"]
@@ -110,10 +128,12 @@ def _show_stages(record: dict[str, Any]) -> None:
             table.add_row(
                 factor,
                 difference(effect["difference"], metric),
-                f"{difference(effect['low'], metric)} to {difference(effect['high'], metric)}",
+                message(
+                    "{low} to {high}", low=difference(effect["low"], metric), high=difference(effect["high"], metric)
+                ),
                 f"{effect['p_holm']:.3f}",
                 f"{cost['minutes']:.1f}" if cost else "",
-                effect["verdict"],
+                verdict_text(effect["verdict"]),
                 settled_by(effect),
             )
     console.print(table)

@@ -16,6 +16,7 @@ import typer
 from flows.cli.exit_status import handle_errors
 from flows.cli.options import Dataset, model_names
 from pipelines.errors import CursusError, DataError
+from pipelines.messages.translation import message
 from tasks.environment import project_root
 from tasks.servers.environment import prepare_environment
 
@@ -77,7 +78,7 @@ def predict(
         source: TextIO = sys.stdin if file is None else opened.enter_context(_open(file))
         lines = _decoded(source, file)
         if model is None and (server := default_server(root, dataset, task)) is not None:
-            typer.echo(f"model    {server.title}, {server.url}", err=True)
+            typer.echo(message("model    {why}", why=f"{server.title}, {server.url}"), err=True)
             _answer_by(server, given, lines, as_json, file)
             return
         from tasks.models.reference import named_model, refuse_foreign
@@ -85,7 +86,7 @@ def predict(
 
         named = named_model(root, model, dataset, checked=False)
         if model is None:
-            typer.echo(f"model    {named.title}", err=True)
+            typer.echo(message("model    {why}", why=named.title), err=True)
         if (running := running_server(root, named.folder, task)) is not None:
             _answer_by(running, given, lines, as_json, file)
             return
@@ -170,7 +171,7 @@ def _rows(
     if not family.is_single_text:
         columns = ", ".join(f'"{name}": …' for name in input_columns(family))
         raise CursusError(
-            f"this model's task is {family.name}, whose examples are more than one text: pass JSON on standard "
+            f"this model's task is {family.name}, whose examples are no texts with one label: pass JSON on standard "
             f"input with --json, one object per line: {{{columns}}}"
         )
     yield from _texts(texts, lines)

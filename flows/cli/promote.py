@@ -16,6 +16,7 @@ from rich.text import Text
 from flows.cli.exit_status import handle_errors
 from flows.cli.store_in_use import hold
 from pipelines.errors import CursusError
+from pipelines.messages.translation import localized_page, message
 from tasks.environment import project_root
 from tasks.servers.environment import prepare_environment
 
@@ -79,10 +80,19 @@ def promote(
     contest = open_contest(root, store, model, to, compare=not alone)
     candidate = contest.candidate
     if contest.alias_state.champion == candidate.record.fingerprint:
-        console.print(f"{candidate.name} is already the {to} of {contest.model}", markup=False)
+        line = message(
+            "{candidate} is already the {alias} of {model}", candidate=candidate.name, alias=to, model=contest.model
+        )
+        console.print(line, markup=False)
         return
-    held = contest.champion.name if contest.champion else "no champion"
-    typer.echo(f"{contest.model}: {candidate.name} against {held}; starting Prefect, MLflow and torch …", err=True)
+    held = contest.champion.name if contest.champion else message("no champion")
+    line = message(
+        "{model}: {candidate} against {champion}; starting Prefect, MLflow and torch …",
+        model=contest.model,
+        candidate=candidate.name,
+        champion=held,
+    )
+    typer.echo(line, err=True)
     served = "PREFECT_API_URL" in os.environ and decide is None
     result = execute(
         {
@@ -118,28 +128,36 @@ def read_decision(decide: Decide | None, reason: str | None, name: str | None, p
             "reject), or in Prefect's UI after `cursus up`"
         )
     if decide is None:
-        promoted = typer.confirm(f"Promote {promotion.candidate.label} to {promotion.alias}?", default=False)
+        question = message("Promote {model} to {alias}?", model=promotion.candidate.label, alias=promotion.alias)
+        promoted = typer.confirm(question, default=False)
         decide = "promote" if promoted else "reject"
-    reason = (reason or "").strip() or typer.prompt("Reason")
-    name = (name or "").strip() or typer.prompt("Your name", default=getpass.getuser())
+    reason = (reason or "").strip() or typer.prompt(message("Reason"))
+    name = (name or "").strip() or typer.prompt(message("Your name"), default=getpass.getuser())
     return ManualDecision(decision=decide, reason=reason, name=name)
 
 
 def show(promotion: Promotion) -> None:
     """Print one row per criterion, then the verdict."""
-    table = Table("criterion", "outcome", "reason", title=promotion.model, title_justify="left")
+    from pipelines.reports.elements.wording import plain
+
+    heads = (message("criterion"), message("outcome"), message("reason"))
+    table = Table(*heads, title=promotion.model, title_justify="left")
     for one in promotion.outcomes:
-        table.add_row(one.title, Text(one.outcome, style=COLOURS[one.outcome]), Text(one.reason))
+        table.add_row(one.title, Text(plain(one.outcome), style=COLOURS[one.outcome]), Text(one.reason))
     console.print(table)
     console.print(promotion.sentence, markup=False, soft_wrap=True, style="bold")
 
 
 def _show_decision(root: Path, promotion: Promotion, later: str | None) -> None:
+    from pipelines.reports.elements.wording import plain
+
     decision = promotion.decision
     assert decision is not None
     why = "" if decision.reason == promotion.sentence else f": {decision.reason}"
-    console.print(f"{decision.action} by {decision.decided_by}{why}", markup=False, soft_wrap=True)
-    console.print(f"page     {root / 'reports' / promotion.id / 'gate.html'}", markup=False, soft_wrap=True)
+    line = message("{action} by {person}{why}", action=plain(decision.action), person=decision.decided_by, why=why)
+    console.print(line, markup=False, soft_wrap=True)
+    page = localized_page(root / "reports" / promotion.id / "gate.html")
+    console.print(message("page     {path}", path=page), markup=False, soft_wrap=True)
     if later is not None:
         typer.echo(later, err=True)
     if decision.action != "promoted":
@@ -174,7 +192,12 @@ def rollback(
         model = promoted[-1]
     decision, later = roll_back(root, store, model, of, name or getpass.getuser(), reason)
     console.print(
-        f"{model}@{of} is {decision.fingerprint[:8]} again; the former version is {(decision.former or '')[:8]}",
+        message(
+            "{model} is {fingerprint} again; the former version is {former}",
+            model=f"{model}@{of}",
+            fingerprint=decision.fingerprint[:8],
+            former=(decision.former or "")[:8],
+        ),
         markup=False,
         soft_wrap=True,
     )

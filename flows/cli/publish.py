@@ -12,6 +12,7 @@ from rich.console import Console
 
 from flows.cli.exit_status import handle_errors
 from flows.cli.options import model_names
+from pipelines.messages.translation import message
 from tasks.environment import project_root
 from tasks.servers.environment import prepare_environment
 
@@ -56,13 +57,17 @@ def publish(
     def report(line: str) -> None:
         typer.echo(line, err=True)
 
-    report("copying the model and opening it in plain transformers …")
+    report(message("copying the model and opening it in plain transformers …"))
     with TemporaryDirectory(prefix="cursus-publish-") as scratch:
         folder = Path(scratch) / "model" if target.startswith(HUB) else Path(target)
         plain = write(root, named, task, folder, publication)
         where = upload(folder, target.removeprefix(HUB), report) if target.startswith(HUB) else str(folder)
-    console.print(f"published {where}", markup=False, soft_wrap=True)
-    opened = f"opens with {plain.name}" if plain is not None else "opens with cursus.load alone"
-    console.print(
-        f"          {opened}{'' if plain is None or plain.complete else ', without its head'}", soft_wrap=True
-    )
+    console.print(message("published {figure}", figure=where), markup=False, soft_wrap=True)
+    opened = message("opens with cursus.load alone")
+    if plain is not None:
+        opened = (
+            message("opens with {name}", name=plain.name)
+            if plain.complete
+            else message("opens with {name}, without its head", name=plain.name)
+        )
+    console.print(f"          {opened}", soft_wrap=True)

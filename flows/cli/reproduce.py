@@ -14,6 +14,7 @@ from rich.text import Text
 from flows.cli.exit_status import handle_errors
 from flows.cli.store_in_use import hold
 from pipelines.errors import ReproductionError
+from pipelines.messages.translation import message
 from tasks.environment import project_root
 from tasks.servers.environment import prepare_environment
 
@@ -57,7 +58,12 @@ def reproduce(
     folder = reproduction_folder(store, fingerprint, into)
     minutes = sum(remake.record.environment.seconds for remake in remakes) / 60
     typer.echo(
-        f"{len(remakes)} stages to reproduce; they took {minutes:.1f} minutes when they were first computed", err=True
+        message(
+            "{stages} stages to reproduce; they took {minutes:.1f} minutes when they were first computed",
+            stages=len(remakes),
+            minutes=minutes,
+        ),
+        err=True,
     )
     try:
         answer = execute({"model": model, "into": str(folder)}, root, "reproduce")
@@ -77,7 +83,9 @@ def reproduce(
 def _show(result: Reproduction) -> None:
     """Print one row per stage, then the verdict, and the differences of the first stage that differs."""
     console = Console(highlight=False)
-    table = Table("stage", "recorded", "outcome", "time", title=f"reproduction of {result.model}", title_justify="left")
+    heads = (message("stage"), message("recorded"), message("outcome"), message("time"))
+    title = message("reproduction of {model}", model=result.model)
+    table = Table(*heads, title=title, title_justify="left")
     for one in result.stages:
         word, colour = MARKS[one.outcome]
         took = "" if one.seconds is None else f"{one.seconds:.0f} s"
@@ -85,12 +93,16 @@ def _show(result: Reproduction) -> None:
     console.print(table)
     if result.identical:
         console.print(
-            f"{len(result.stages)} of {len(result.stages)} stages are byte for byte identical to the recorded ones"
+            message(
+                "{stages} of {stages} stages are byte for byte identical to the recorded ones",
+                stages=len(result.stages),
+            )
         )
     if (first := result.first) is not None:
-        console.print(f"{first.stage} is the first stage that differs", style="bold")
+        console.print(message("{stage} is the first stage that differs", stage=first.stage), style="bold")
         for name, digests in first.files.items():
             console.print(f"  {name}: sha256 {digests}", markup=False)
         for reason in first.reasons:
-            console.print(f"  why: {reason}", markup=False, soft_wrap=True)
-        console.print(f"the reproduced artifacts are in {result.folder}", markup=False, soft_wrap=True)
+            console.print(message("  why: {reason}", reason=reason), markup=False, soft_wrap=True)
+        line = message("the reproduced artifacts are in {folder}", folder=result.folder)
+        console.print(line, markup=False, soft_wrap=True)

@@ -10,6 +10,7 @@ from rich.console import Console
 from flows.cli.display import (
     compared_seeds,
     show_detectable_difference,
+    show_left_out,
     show_next,
     show_plan,
     show_scores,
@@ -18,6 +19,7 @@ from flows.cli.display import (
 from flows.cli.exit_status import handle_errors
 from flows.cli.options import Dataset, Variants, recipe_names
 from flows.cli.store_in_use import hold
+from pipelines.messages.translation import localized_page, message
 from tasks.environment import project_root
 from tasks.servers.environment import prepare_environment
 
@@ -61,6 +63,8 @@ def run(
     preview = previewer.before(only=dry_run)
     if (dry_run or preview.todo) and (seeds := compared_seeds(preview.plan)) is not None:
         show_detectable_difference(console, preview.prepared, seeds)
+    if dry_run or preview.todo:
+        show_left_out(console, preview.prepared)
     if dry_run:
         show_plan(console, root, preview.plan, preview.prepared, preview.stored, store, threads)
         return
@@ -68,14 +72,16 @@ def run(
     plan = outcome.preview.plan
     if outcome.computed or outcome.models:
         for model, version in outcome.models.items():
-            console.print(f"registered [bold]{model}[/bold] version {version}")
+            console.print(message("registered [bold]{model}[/bold] version {version}", model=model, version=version))
         show_warning(console, store, plan, outcome.models)
     else:
-        console.print(f"everything is in the store: {len(plan.steps)} steps cached, nothing to compute")
+        console.print(
+            message("everything is in the store: {steps} steps cached, nothing to compute", steps=len(plan.steps))
+        )
     show_scores(console, store, plan)
     if outcome.report is not None:
-        console.print(f"report   {outcome.report}", soft_wrap=True)
+        console.print(message("report   {path}", path=localized_page(outcome.report)), soft_wrap=True)
     if smoke:
-        console.print("smoke    no model is registered, and no command uses these by default", soft_wrap=True)
+        console.print(message("smoke    no model is registered, and no command uses these by default"), soft_wrap=True)
         return
     show_next(console, plan, outcome.models)

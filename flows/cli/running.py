@@ -10,6 +10,7 @@ from pathlib import Path
 from flows.cli.finished import finished_report
 from flows.cli.preview import PlanPreview, Previewer
 from pipelines.lineage.store import Store
+from pipelines.messages.translation import message
 from tasks.datasets.planning import check_stage, load_recipe, resolve_request
 
 
@@ -43,7 +44,7 @@ def requested(
     loaded = load_recipe(root, request)
     if until is not None:
         check_stage(loaded, until)
-    notify(f"{loaded.name} on {request.dataset}: preparing the data")
+    notify(message("{recipe} on {dataset}: preparing the data", recipe=loaded.name, dataset=request.dataset))
     return Previewer(root, request, store, notify, until)
 
 
@@ -53,7 +54,13 @@ def complete(previewer: Previewer, preview: PlanPreview, threads: int | None) ->
     report = None if todo else finished_report(root, previewer.store, preview.plan, smoke=request.smoke)
     if report is not None:
         return RunOutcome(preview, report)
-    previewer.notify(f"{len(todo)} of {len(preview.plan.steps)} steps to compute; starting Prefect, MLflow and torch …")
+    previewer.notify(
+        message(
+            "{todo} of {steps} steps to compute; starting Prefect, MLflow and torch …",
+            todo=len(todo),
+            steps=len(preview.plan.steps),
+        )
+    )
     from flows.process.execute import execute
 
     config = {

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from flows.cli.exit_status import handle_errors
+from pipelines.messages.translation import message
 from tasks.environment import project_root
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def deploy() -> None:
     from tasks.servers.access import deploy as register
 
     api = register(project_root())
-    typer.echo(f"registered; the forms are at {api.removesuffix('/api')}/deployments")
+    typer.echo(message("registered; the forms are at {address}", address=f"{api.removesuffix('/api')}/deployments"))
 
 
 @handle_errors
@@ -69,7 +70,7 @@ def schedule(
     api, auth = prefect_access(root)
     if deployment is not None and remove is not None:
         remove_schedule(api, auth, deployment, remove)
-        console.print(f"removed  {deployment}: {remove}", markup=False)
+        console.print(message("removed  {what}", what=f"{deployment}: {remove}"), markup=False)
         return
     if deployment is None or cron is None:
         _show_schedules([one for one in read_schedules(api, auth) if deployment in (None, one.deployment)])
@@ -78,13 +79,14 @@ def schedule(
     chosen = {"claim": claim, "stage": stage, **on, "recipe": recipe, "variants": variant, "smoke": smoke}
     config = {key: value for key, value in chosen.items() if value}
     added = add_schedule(root, api, auth, deployment, cron, timezone, config)
-    console.print(f"scheduled  {added.deployment}: {added.name}, {added.when}", markup=False)
+    console.print(message("scheduled  {what}", what=f"{added.deployment}: {added.name}, {added.when}"), markup=False)
     if not addresses(root):
-        console.print("nobody is told if it fails: docs/servers.md shows how to add an address", markup=False)
+        line = message("nobody is told if it fails: docs/servers.md shows how to add an address")
+        console.print(line, markup=False)
 
 
 def _show_schedules(schedules: Sequence[RunSchedule]) -> None:
-    table = Table("deployment", "schedule", "when", "", "request")
+    table = Table(message("deployment"), message("schedule"), message("when"), "", message("request"))
     for one in schedules:
         request = ", ".join(f"{key}: {value}" for key, value in one.config.items())
         table.add_row(one.deployment, one.name, one.when, "on" if one.active else "off", request)

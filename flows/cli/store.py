@@ -11,6 +11,7 @@ from rich.console import Console
 from flows.cli.exit_status import handle_errors
 from flows.cli.store_in_use import hold
 from pipelines.errors import CursusError
+from pipelines.messages.translation import message
 from tasks.environment import project_root
 from tasks.servers.environment import prepare_environment
 
@@ -32,7 +33,7 @@ def verify() -> None:
     damaged = list(flaws(store))
     if damaged:
         raise CursusError("\n".join(damaged))
-    console.print(f"{sum(1 for _ in store.all())} artifacts, all intact")
+    console.print(message("{artifacts} artifacts, all intact", artifacts=sum(1 for _ in store.all())))
 
 
 @store_app.command()
@@ -63,8 +64,12 @@ def gc(
         listed = removable(root, store, days)
     for one in listed:
         console.print(f"{one.fingerprint[:12]}  {one.bytes / 2**20:9,.1f} MiB  {one.what}", markup=False)
-    total = f"{len(listed)} folders, {sum(one.bytes for one in listed) / 2**20:,.1f} MiB"
-    console.print(f"removed {total}" if delete else f"{total} can be removed; --delete removes them")
+    total = {"folders": len(listed), "size": sum(one.bytes for one in listed) / 2**20}
+    console.print(
+        message("removed {folders} folders, {size:,.1f} MiB", **total)
+        if delete
+        else message("{folders} folders, {size:,.1f} MiB can be removed; --delete removes them", **total)
+    )
 
 
 @store_app.command("export")
@@ -89,7 +94,8 @@ def export_model(
     hold(store)
     names = lineage_of(store, [resolve(root, store, model)[1]])
     size = export_artifacts(store, names, file)
-    console.print(f"{file}: {len(names)} artifacts, {size / 2**20:,.1f} MiB", soft_wrap=True)
+    line = message("{file}: {artifacts} artifacts, {size:,.1f} MiB", file=file, artifacts=len(names), size=size / 2**20)
+    console.print(line, soft_wrap=True)
 
 
 @store_app.command("import")
@@ -103,6 +109,6 @@ def import_models(file: Annotated[Path, typer.Argument(help="A file that `cursus
     store = Store(store_folder(project_root()))
     hold(store)
     added = import_artifacts(store, file)
-    console.print(f"{len(added)} artifacts added")
+    console.print(message("{artifacts} artifacts added", artifacts=len(added)))
     for name in added:
         console.print(name, markup=False)

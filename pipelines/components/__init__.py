@@ -33,6 +33,10 @@ from pydantic_core import PydanticCustomError
 
 UNKNOWN_KEY = "unknown_key"
 """Type of the validation error that `refuse_unknown_keys` raises; its context holds the `key`."""
+IMMENSE = "immense"
+"""Type of the validation error that `refuse_immense` raises; its context holds the `key`."""
+LARGEST = 10**9
+"""Largest value of an option that does not state an upper bound of its own: no machine holds a layer so wide."""
 
 
 class Component(BaseModel):
@@ -96,6 +100,7 @@ class Component(BaseModel):
             raise ValueError(f"no {class_words(cls)} is called {chosen!r}.{did_you_mean(str(chosen), cls.members)}")
         keys = [field.alias or key for key, field in member.model_fields.items()]
         refuse_unknown_keys(f"{class_words(cls)} {chosen!r}", value, keys)
+        refuse_immense(f"{class_words(cls)} {chosen!r}", value, member)
         try:
             return member.model_validate(value)  # type: ignore[return-value]
         except ValidationError as error:
@@ -155,3 +160,14 @@ def discover(package: str) -> None:
             if (known := own_error(spec.origin if spec is not None else None, error)) is None:
                 raise
             raise known from error
+
+
+def refuse_immense(what: str, value: Any, model: type[BaseModel]) -> None:
+    """Raise a ValueError that names the first number of the mapping `value` beyond LARGEST, unless the field of
+    `model` states an upper bound."""
+    for key, given in value.items() if isinstance(value, dict) else ():
+        field = model.model_fields.get(key)
+        limits = [limit for limit in (field.metadata if field else ()) if hasattr(limit, "le") or hasattr(limit, "lt")]
+        if isinstance(given, (int, float)) and abs(given) > LARGEST and not limits:
+            message = f"{what}, {key}: {given:,} is too large; the most is {LARGEST:,}"
+            raise PydanticCustomError(IMMENSE, "{message}", {"message": message, "key": str(key)})

@@ -15,6 +15,8 @@ SAMPLES = "samples.safetensors"
 """File of an evaluate stage: `<sample>/<stage>@<seed>` → its rows."""
 TIMINGS = "timings.safetensors"
 """The samples among them that a clock measured, which differ between runs."""
+CONSTANT, LEARNED = "constant:", "learned:"
+"""Beginning of the names under which baselines without a network have rows: one answer to everything, and a model."""
 Samples: TypeAlias = "Mapping[tuple[str, str], list[NDArray[np.float64]]]"
 """(Sample, stage) → its rows under each seed, seeds ascending."""
 

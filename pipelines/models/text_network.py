@@ -19,6 +19,7 @@ from pipelines.networks.text_encoder import LONGEST
 from pipelines.parts.heads import Head
 from pipelines.parts.heads.pooled_text import PAIR, PooledTextHead
 from pipelines.task_families import TaskFamily
+from pipelines.vocabulary import Signal
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -36,16 +37,24 @@ class OutputKind(StrEnum):
 
     CLASSES = "classes"
     """[B, C] scores of exclusive classes."""
+    LABELS = "labels"
+    """[B, C] scores of labels that do not exclude each other."""
     SCORE = "score"
     """[B, 1] a number."""
     VECTOR = "vector"
     """[B, H] the mean of the last hidden states over the tokens (Reimers & Gurevych 2019, §3)."""
 
 
-def reads_more_than_tokens(folder: Path) -> bool:
-    """Whether the network in `folder` reads channels or an attention pattern, which runtimes do not pass on."""
+def needs_its_head(folder: Path) -> bool:
+    """Whether only its head computes the class logits of the model in `folder`: the network reads channels or an
+    attention pattern, or the head calls it in a way of its own. Runtimes pass on tokens and their mask alone."""
     record = read_json(folder / "config.json").get(CONFIG_KEY) or {}
-    return bool(record.get("embeddings")) or record.get("attention") is not None
+    if record.get("embeddings") or record.get("attention") is not None:
+        return True
+    if record.get("family") is None:
+        return False
+    head = Head.model_validate(record["head"])
+    return not isinstance(head, PooledTextHead) and Signal.LOGITS in head.answers_from
 
 
 def output_kind(folder: Path) -> OutputKind:
@@ -72,7 +81,9 @@ def output_kind(folder: Path) -> OutputKind:
                 f"{folder}: its head ({head.name}) does not return a single array per text, which runtimes require; "
                 "serve it with `cursus predict`"
             )
-        return OutputKind.CLASSES if len(record.get("labels", ())) > 1 else OutputKind.SCORE
+        if len(record.get("labels", ())) < 2:
+            return OutputKind.SCORE
+        return OutputKind.CLASSES if Signal.LOGITS in head.answers_from else OutputKind.LABELS
     if config.get("is_encoder_decoder"):
         raise DataError(
             f"{folder}: an encoder-decoder model generates text and has no single output array; serve it with `cursus "

@@ -59,6 +59,23 @@ class Documents(NamedTuple):
     """int64 [B · L]: index of each token in the concatenated classes."""
 
 
+class Reach(NamedTuple):
+    """Which tokens of its document a token attends to, by their distance."""
+
+    causal: bool
+    """Not to later ones."""
+    window: int | None
+    """Only to those that are fewer than so many tokens away; None: to all."""
+
+    def beyond(self, length: int, device: torch.device) -> Tensor | None:
+        """bool [L, L]: True where token j is hidden from token i; None where none is."""
+        if not self.causal and (self.window is None or self.window >= length):
+            return None
+        every = torch.ones(length, length, dtype=torch.bool, device=device)
+        hidden = every.triu(1) if self.causal else ~every
+        return hidden if self.window is None else hidden | every.triu(self.window) | every.tril(-self.window)
+
+
 def attend_within_documents(network: PreTrainedModel) -> None:
     """Restrict the attention of `network` to documents. Raises RecipeError if it does not use registered attention
     functions."""
@@ -108,14 +125,16 @@ def attend(
     scaling: float | None = None,
     dropout: float = 0.0,
     documents: Documents | None = None,
+    sliding_window: int | None = None,
     **others: Any,
 ) -> tuple[Tensor, None]:
     """[B, L, heads, H]: each token of `query`, `key` and `value` [B, heads, L, H] attends to those of its document.
 
     `attention_mask` [B, L] is 1 for a token, 0 for padding, and read only without `documents`; one of four dimensions
     (`networks/visibility.py`) is added to the scores and says all there is to say. In a module with
-    `is_causal` a token attends only to itself and earlier tokens. Raises ValueError for a backbone with a bias on
-    scores or cached keys.
+    `is_causal` a token attends only to itself and earlier tokens; with a `sliding_window`, only to tokens that are
+    fewer than so many away, as transformers counts. Raises ValueError for a backbone with a bias on scores or cached
+    keys.
     """
     if others.get("position_bias") is not None:
         raise ValueError(f"{NAME}: a position bias on attention scores is not supported")
@@ -124,33 +143,36 @@ def attend(
     rate = dropout if module.training else 0.0
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     if attention_mask is not None and attention_mask.dim() == 4:
+        if sliding_window is not None:
+            raise ValueError(f"{NAME}: an attention pattern is not supported in layers with a window")
         scores = torch.matmul(query, key.transpose(2, 3))
         return torch.matmul(masked_softmax(scores, attention_mask, scale, rate), value).transpose(1, 2), None
     if documents is None:
         documents = documents_of(_row_starts(query, attention_mask))
-    causal = bool(getattr(module, "is_causal", False))
+    reach = Reach(bool(getattr(module, "is_causal", False)), sliding_window)
     if query.is_cuda and rate == 0 and query.dtype in (torch.bfloat16, torch.float16) and documents.bounds is not None:
-        return _concatenated(query, key, value, documents.bounds, scale, causal), None
+        return _concatenated(query, key, value, documents.bounds, scale, reach), None
     if documents.order is not None:
-        return _by_length(query, key, value, documents, scale, rate, causal), None
-    return _by_row(query, key, value, documents.ids, scale, rate, causal), None
+        return _by_length(query, key, value, documents, scale, rate, reach), None
+    return _by_row(query, key, value, documents.ids, scale, rate, reach), None
 
 
-def _concatenated(query: Tensor, key: Tensor, value: Tensor, bounds: Tensor, scale: float, causal: bool) -> Tensor:
+def _concatenated(query: Tensor, key: Tensor, value: Tensor, bounds: Tensor, scale: float, reach: Reach) -> Tensor:
     from torch.nn.attention.varlen import varlen_attn
 
     rows, heads, length, width = query.shape
     query, key, value = (one.transpose(1, 2).reshape(rows * length, heads, width) for one in (query, key, value))
-    window = (-1, 0) if causal else (-1, -1)
-    attended = varlen_attn(query, key, value, bounds, bounds, length, length, scale=scale, window_size=window)
+    away = -1 if reach.window is None else reach.window - 1
+    sides = (away, 0 if reach.causal else away)
+    attended = varlen_attn(query, key, value, bounds, bounds, length, length, scale=scale, window_size=sides)
     assert isinstance(attended, Tensor)
     return attended.view(rows, length, heads, width)
 
 
-def _by_row(query: Tensor, key: Tensor, value: Tensor, ids: Tensor, scale: float, rate: float, causal: bool) -> Tensor:
+def _by_row(query: Tensor, key: Tensor, value: Tensor, ids: Tensor, scale: float, rate: float, reach: Reach) -> Tensor:
     hidden = ids[:, None, :, None] != ids[:, None, None, :]
-    if causal:
-        hidden = hidden | _later(query.shape[2], query.device)
+    if (beyond := reach.beyond(query.shape[2], query.device)) is not None:
+        hidden = hidden | beyond
     if query.is_cuda:
         attended = scaled_dot_product_attention(query, key, value, ~hidden, dropout_p=rate, scale=scale)
         return attended.transpose(1, 2)
@@ -158,7 +180,7 @@ def _by_row(query: Tensor, key: Tensor, value: Tensor, ids: Tensor, scale: float
 
 
 def _by_length(
-    query: Tensor, key: Tensor, value: Tensor, documents: Documents, scale: float, rate: float, causal: bool
+    query: Tensor, key: Tensor, value: Tensor, documents: Documents, scale: float, rate: float, reach: Reach
 ) -> Tensor:
     rows, heads, length, width = query.shape
     flat = [one.transpose(1, 2).reshape(rows * length, heads * width) for one in (query, key, value)]
@@ -169,7 +191,8 @@ def _by_length(
             one.index_select(0, token_indices).view(count, longest, heads, width).transpose(1, 2) for one in flat
         )
         hidden = padding[:, None, None, :]
-        mask = hidden | _later(longest, query.device) if causal else hidden
+        beyond = reach.beyond(longest, query.device)
+        mask = hidden if beyond is None else hidden | beyond
         attended = _products(queries, keys, values, mask, scale, rate)
         attended = attended.transpose(1, 2).reshape(count * longest, heads * width)
         outputs.append(attended.index_select(0, occupied))
@@ -190,11 +213,6 @@ def _gathered(first_tokens: Tensor, lengths: Tensor) -> LengthClass:
     padding = offsets >= lengths[:, None]
     token_indices = (first_tokens[:, None] + offsets).masked_fill(padding, 0)
     return LengthClass(token_indices.flatten(), padding, (~padding).flatten().nonzero().squeeze(1))
-
-
-def _later(length: int, device: torch.device) -> Tensor:
-    """bool [L, L]: True where token j is later than token i, hidden from it in causal attention."""
-    return torch.ones(length, length, dtype=torch.bool, device=device).triu(1)
 
 
 def _row_starts(query: Tensor, attention_mask: Tensor | None) -> Tensor:

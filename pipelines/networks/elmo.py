@@ -198,7 +198,8 @@ class ElmoForTwoLanguageModels(ElmoPreTrainedModel):
 
     def __init__(self, config: ElmoConfig) -> None:
         super().__init__(config)
-        self.elmo = ElmoModel(config)
+        # the network of these layers, whatever they are made of
+        self.elmo: ElmoModel = AutoModel.from_config(config)
         self.dropout = nn.Dropout(config.layer_dropout)
         self.softmax = nn.Linear(config.projection_size, config.vocab_size)
         self.post_init()  # type: ignore[no-untyped-call]  # transformers does not type it

@@ -15,7 +15,8 @@ class SpanBoundaryPredictor(nn.Module):
     def __init__(self, config: PretrainedConfig, width: int, positions: int, position_size: int) -> None:
         """`config` is that of the backbone, `width` the size of its token embeddings."""
         super().__init__()
-        hidden, eps = config.hidden_size, config.layer_norm_eps
+        # as BERT's where a configuration calls it otherwise
+        hidden, eps = config.hidden_size, getattr(config, "layer_norm_eps", 1e-12)
         self.position_embeddings = nn.Embedding(positions, position_size)
         self.first = nn.Linear(2 * hidden + position_size, hidden)
         self.first_norm = nn.LayerNorm(hidden, eps=eps)

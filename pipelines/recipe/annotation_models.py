@@ -4,21 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from pipelines.judging.attacks import ModelAttack
 from pipelines.parts.annotations import ModelAnnotation
+from pipelines.parts.heads import Head
+from pipelines.recipe.lines import line_views
 from pipelines.recipe.model_annotations import model_annotations
-from pipelines.recipe.problems import Problem
+from pipelines.recipe.problems import Problem, listed, matching_members
 from pipelines.recipe.schema import Stage
-from pipelines.vocabulary import Ability
+from pipelines.vocabulary import Ability, Signal
 
 NEEDED = frozenset({Ability.ONE_STACK})
 
 
 def check_annotation_models(stage: Stage, resolve: Callable[[str], Stage]) -> Problem | None:
-    """First problem of the networks that the annotations of a stage read; None when there is none."""
+    """First problem of the networks that the annotations and augmentations of a stage read; None when there is none."""
     for _, key, annotation in model_annotations(stage):
         if problem := _problem(annotation, resolve):
             return key, f"{annotation.name}: {problem}"
+    for one in stage.augmentation:
+        if isinstance(one.attack, ModelAttack) and (problem := _no_masked_lm(one.attack, resolve)):
+            return "augmentation", f"{one.attack.name}: {problem}"
     return None
+
+
+def _no_masked_lm(attack: ModelAttack, resolve: Callable[[str], Stage]) -> str | None:
+    if not attack.from_:
+        return "name the stage whose masked language model is read: from: <stage>"
+    heads = [view.head for view in line_views(resolve(attack.from_)).values() if view.head is not None]
+    if any(Signal.MASKED_LOGITS in head.provides for head in heads[:1]):
+        return None
+    fits = matching_members(Head, lambda head: Signal.MASKED_LOGITS in head.provides)
+    stated = f"its head is {heads[0].name}" if heads else "it has no head"
+    return (
+        f"from: {attack.from_} predicts no masked tokens, {stated}; name a stage with one of the heads {listed(fits)}"
+    )
 
 
 def _problem(annotation: ModelAnnotation, resolve: Callable[[str], Stage]) -> str | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pipelines.errors import RecipeError
 from pipelines.parts.backbones import Backbone
 from pipelines.parts.heads import Head
 from pipelines.parts.segmentations import Segmentation
@@ -13,8 +12,8 @@ from pipelines.recipe.annotation_models import check_annotation_models
 from pipelines.recipe.attention import check_attention
 from pipelines.recipe.augmenting import check_augmentation
 from pipelines.recipe.channels import check_channels
-from pipelines.recipe.checkpoint import backbone_of
 from pipelines.recipe.compressing import check_compression
+from pipelines.recipe.corruption_sources import check_corruption_sources
 from pipelines.recipe.estimating import check_estimate
 from pipelines.recipe.feature_supply import check_features
 from pipelines.recipe.head_start import check_head_start
@@ -26,9 +25,11 @@ from pipelines.recipe.optimizing import check_optimizer
 from pipelines.recipe.probing import check_probing
 from pipelines.recipe.problems import Problem, Setting, listed, matching_members
 from pipelines.recipe.schema import Stage
+from pipelines.recipe.start_backbones import unlike_checkpoint, unlike_start
 from pipelines.recipe.starts import Checkpoint, Untrained
 from pipelines.recipe.supply import check_supply, finds_words
 from pipelines.recipe.tables import TASK_TEXT, is_task, setting_of, task_words, unknown_word
+from pipelines.recipe.teacher_shapes import check_match
 from pipelines.recipe.teaching import check_teacher
 from pipelines.recipe.tokenizing import check_vocabulary
 from pipelines.task_families import TaskFamily
@@ -54,6 +55,7 @@ def check(stage: Stage, resolve: Callable[[str], Stage], setting: Setting) -> Pr
         or check_features(stage, resolve)
         or check_annotation_models(stage, resolve)
         or check_teacher(stage, resolve)
+        or check_match(stage, resolve)
     )
 
 
@@ -69,6 +71,7 @@ def _check_views(stage: Stage, resolve: Callable[[str], Stage], dataset: Setting
             or _check_task(view, setting)
             or _check_backbone(view)
             or _check_segmentation(view, setting)
+            or check_corruption_sources(view, setting)
             or check_channels(view, setting)
             or check_attention(view, resolve)
             or check_augmentation(view, setting, alone=not name)
@@ -93,29 +96,16 @@ def _check_start(stage: Stage, resolve: Callable[[str], Stage]) -> Problem | Non
     if isinstance(start, str):
         if (before := resolve(start)).kind.judges:
             return "start", f"stage {start!r} is of kind {before.kind} and produces no model; name a stage that does"
-        if problem := check_head_start(stage, resolve):
+        if problem := check_head_start(stage, resolve) or unlike_start(stage, before.backbone):
             return problem
     elif isinstance(start, Checkpoint) and stage.kind is not Kind.PRETRAIN:
         return "start", "only a pretrain stage starts from a checkpoint; let this stage start from that pretrain stage"
-    elif isinstance(start, Checkpoint) and stage.backbone is not None:
-        try:
-            loaded = backbone_of(start.checkpoint)
-        except RecipeError as error:
-            return "start", str(error)
-        if (loaded.label, loaded.max_length) != (stage.backbone.label, stage.backbone.max_length):
-            return (
-                "backbone",
-                f"the backbone of the checkpoint is {_size(loaded)}, but this stage says "
-                f"{_size(stage.backbone)}; remove backbone",
-            )
+    elif isinstance(start, Checkpoint) and (problem := unlike_checkpoint(stage, start)):
+        return problem
     for teacher in dict.fromkeys(view.teacher for view in line_views(stage).values()):
         if teacher is not None:
             resolve(teacher)
     return None
-
-
-def _size(backbone: Backbone) -> str:
-    return f"{backbone.label}, {backbone.max_length or 'any number of'} positions"
 
 
 def _check_corpus(stage: Stage, setting: Setting) -> Problem | None:
@@ -218,7 +208,7 @@ def _check_backbone(stage: Stage) -> Problem | None:
             f"is not; backbones that fit: {', '.join(stage.backbone.names_offering(stage.layout.needs_abilities))}",
         )
     for objective in stage.objective:
-        for signal in sorted(objective.needs_signals):
+        for signal in sorted(objective.required_signals):
             ability = stage.head.needs_ability_for.get(signal)
             if ability is not None and ability not in stage.backbone.offers:
                 fits = ", ".join(stage.backbone.names_offering(frozenset({ability})))

@@ -7,6 +7,7 @@ small: {says: …, published: …, times: {system: int8, baseline: full, at_leas
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from pydantic import Field, SerializeAsAny, ValidationError, field_validator, model_validator
@@ -18,6 +19,8 @@ from pipelines.recipe.strict import StrictModel
 
 SEEDS = 5
 """Default number of seeds of each compared stage."""
+MOST_DRAWS = 20
+MOST_POINTS = 64
 SHORT = ("system", "baseline", "at_least")
 """Keys of a claim without a form: those of `greater`."""
 AT_KEY = "at_key"
@@ -47,6 +50,15 @@ class Claim(StrictModel):
     """Whether less is better; None: as the figure says."""
     seeds: int | None = Field(None, ge=1, le=1000)
     """Number of seeds trained for each stage; None: five, or one for a figure that no seed changes."""
+    draws: int = Field(1, ge=1, le=MOST_DRAWS)
+    """Number of draws of pre-training: the stages before the compared ones are repeated under so many seeds, and every
+    compared stage is trained under all of its seeds after each. A claim about pre-training needs three or more."""
+    tune: dict[str, tuple[Any, ...]] = Field({})
+    """Settings of the compared stages to choose among on validation, the same grid for every side: `{lr: [1.0e-4,
+    1.0e-3]}`. The first seed is trained at every point, all seeds at the best."""
+    published_effect: float | None = None
+    """The published difference, or quotient where the form compares these, as a number in the figure's own unit: what
+    `--dry-run` compares the smallest effect with that this measurement would show."""
 
     @model_validator(mode="before")
     @classmethod
@@ -80,6 +92,17 @@ class Claim(StrictModel):
             raise _at(name if forms else "", str(error)) from None
         return stated
 
+    @field_validator("tune")
+    @classmethod
+    def _small_grid(cls, grid: dict[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
+        if empty := next(
+            (key for key, values in grid.items() if len(set(map(str, values))) < len(values or "-")), None
+        ):
+            raise ValueError(f"{empty}: give values that differ, one or more")
+        if math.prod(map(len, grid.values())) > MOST_POINTS:
+            raise ValueError(f"more than {MOST_POINTS} points, each of which trains every compared stage")
+        return grid
+
     @field_validator("data")
     @classmethod
     def _some_data(cls, data: str | dict[str, str]) -> str | dict[str, str]:
@@ -90,6 +113,10 @@ class Claim(StrictModel):
     @model_validator(mode="after")
     def _roles(self) -> Claim:
         form, roles = self.form, ", ".join(self.form.roles)
+        if self.seeds is not None and self.seeds < form.fewest_seeds:
+            raise _at("seeds", f"{form.name} compares seeds: give {form.fewest_seeds} or more, got {self.seeds}")
+        if self.draws > 1 and form.of_spread:
+            raise _at("draws", f"{form.name} compares the seeds after one draw: leave draws out")
         if isinstance(self.data, str):
             if form.several_datasets == "always":
                 raise _at("data", f"{form.name} is about several datasets: give a mapping with the keys {roles}")

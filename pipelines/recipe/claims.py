@@ -10,13 +10,15 @@ from pipelines.components import did_you_mean
 from pipelines.errors import RecipeError
 from pipelines.judging.claims import ComparedSide
 from pipelines.recipe.claim import SEEDS, Claim
+from pipelines.recipe.draws import Stages, draw_name, further_draws
 from pipelines.recipe.figures import FigureSource, required, source_of
 from pipelines.recipe.lines import line_views
-from pipelines.recipe.model_annotations import model_annotations
 from pipelines.recipe.problems import Problem, Setting, listed
 from pipelines.recipe.recipe_file import KeyPath
+from pipelines.recipe.references import references
 from pipelines.recipe.schema import MOST_SEEDS, Recipe, Stage
 from pipelines.recipe.tables import task_words
+from pipelines.recipe.tuning import check_tuning
 from pipelines.task_families.labelled_tables import MAIN
 
 COMPARISON = "comparison"
@@ -118,39 +120,68 @@ def compared_stages(claim: Claim) -> tuple[str, ...]:
 
 
 def seeds_of(claim: Claim, source: FigureSource, seeds: int | None = None) -> int:
-    """Number of seeds of each compared stage: `seeds`, else that of the claim, else the default."""
-    return seeds or claim.seeds or (1 if source.figure.exact else SEEDS)
+    """Number of seeds of each compared stage: `seeds`, else that of the claim, else the default.
+
+    Raises RecipeError for fewer than the claim's form needs.
+    """
+    number = seeds or claim.seeds or (1 if source.figure.exact else SEEDS)
+    if source.figure.exact and claim.form.of_spread:
+        raise RecipeError(f"no seed changes {source.figure.name}: a claim of the form {claim.form.name} needs another")
+    if number < claim.form.fewest_seeds:
+        raise RecipeError(f"a claim of the form {claim.form.name} needs {claim.form.fewest_seeds} seeds, got {number}")
+    return number
 
 
-def recipe_of_claim(recipe: Recipe, name: str, seeds: int | None = None, stages: Sequence[str] = ()) -> Recipe:
-    """Recipe that measures `stages` of the claim `name` (default: all that it compares) over `seeds` seeds (None: the
-    number that the claim states), those of other recipes too."""
+def recipe_of_claim(
+    recipe: Recipe,
+    name: str,
+    seeds: int | None = None,
+    stages: Sequence[str] = (),
+    setting: Setting | None = None,
+    draws: int | None = None,
+    library: Stages | None = None,
+) -> Recipe:
+    """Recipe that measures `stages` of the claim `name` (default: all that it compares) over `seeds` seeds and `draws`
+    draws of pre-training (None: the numbers that the claim states), those of other recipes too.
+
+    On a dataset like `setting`, baselines without a network are scored beside them, where there are any for its task.
+    `library` has the stages of other recipes, which draws repeat. Raises RecipeError where nothing is drawn again.
+    """
     claim = claim_of(recipe, name)
     compared = tuple(stages) or compared_stages(claim)
-    source = figure_source(recipe, name, Setting(), compared)
+    source = figure_source(recipe, name, setting or Setting(), compared)
     number = seeds_of(claim, source, seeds)
     if number > MOST_SEEDS:
         raise RecipeError(f"{number:,} seeds are more than {MOST_SEEDS:,}, each of which trains every compared stage")
     seed_numbers = tuple(range(number))
+    draw_count = 1 if source.figure.exact else draws or claim.draws
     every = dict(recipe.stages)
     others = dict(recipe.others)
     for stage in compared:
         owner = every if stage in every else others
         owner[stage] = owner[stage].model_copy(update={"seeds": seed_numbers})
-    pending = [stage for stage in compared if stage in every]
+    copies = further_draws(recipe.name, {**others, **every}, library or _unknown, compared, draw_count)
+    every |= copies
+    drawn = [one for stage in compared for draw in range(1, draw_count) if (one := draw_name(stage, draw)) in copies]
+    pending = [stage for stage in (*compared, *drawn) if stage in every]
     if source.judging is not None:
-        every[COMPARISON] = source.judging
+        every[COMPARISON] = source.judging.model_copy(update={"start": (*drawn, *compared)})
         pending.append(COMPARISON)
     needed: set[str] = set()
     while pending:
         stage = pending.pop()
         if stage not in needed:
             needed.add(stage)
-            pending += [reference for reference in _references(every[stage]) if "/" not in reference]
+            pending += [reference for reference in references(every[stage]) if "/" not in reference]
     # of a stage that is started from, but not compared, only the first model is read
-    first = {one: every[one].model_copy(update={"seeds": every[one].seeds[:1]}) for one in needed - set(compared)}
+    kept_whole = {*compared, *drawn}
+    first = {one: every[one].model_copy(update={"seeds": every[one].seeds[:1]}) for one in needed - kept_whole}
     kept = {one: first.get(one, stage) for one, stage in every.items() if one in needed}
     return recipe.model_copy(update={"stages": kept, "others": others})
+
+
+def _unknown(owner: str) -> Mapping[str, Stage]:
+    raise RecipeError(f"draws: the stages of the recipe {owner!r} are repeated, which are not known here")
 
 
 def check_claim(recipe: Recipe, name: str, written: Any) -> tuple[KeyPath, str] | None:
@@ -168,6 +199,8 @@ def check_claim(recipe: Recipe, name: str, written: Any) -> tuple[KeyPath, str] 
         if len(answered) > 1 and _task(recipe, claim, side.stage) not in answered:
             message = f"stage {side.stage!r} answers {listed(answered)}; name the one on which it is judged"
             return ("claims", name, "task"), message
+    if unfit := check_tuning(recipe, claim):
+        return ("claims", name, "tune"), unfit
     for part in measurements(recipe, claim).values():
         problem: FigureSource | Problem = source_of(claim, part.stages, part.task, recipe.compared, Setting())
         if not isinstance(problem, FigureSource):
@@ -188,11 +221,3 @@ def path_of(stage: str, written: Any) -> KeyPath:
         if key != "data" and (path := path_of(stage, value)):
             return (str(key), *path)
     return ()
-
-
-def _references(stage: Stage) -> list[str]:
-    start = stage.start if isinstance(stage.start, tuple) else (stage.start,)
-    named = [one if isinstance(one, str) else getattr(one, "untrained", None) for one in start]
-    read = [source.from_ for source in stage.features]
-    read += [annotation.from_ for _, _, annotation in model_annotations(stage)]
-    return [one for one in (*named, stage.head_start, stage.teacher, *read) if one is not None]

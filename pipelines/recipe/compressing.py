@@ -92,20 +92,23 @@ def _check_data(stage: Stage, compression: Compression) -> Problem | None:
 
 def _earlier(stage: Stage, resolve: Callable[[str], Stage]) -> Iterator[tuple[str, Compression]]:
     """The compressions of the stages that `stage` continues, each with the name of its stage, the first last."""
-    for reference, parent in _continued(stage, resolve):
+    for reference, parent in continued_stages(stage, resolve):
         yield from ((reference, one) for one in parent.compression)
 
 
 def _modules_of_lines(stage: Stage, resolve: Callable[[str], Stage]) -> str | None:
     """Strategy that has added modules to the lines of `stage`, or of a stage that it continues; None for none."""
     own = [one.name for one in stage.strategy if one.extends_lines]
-    before = [one.name for _, parent in _continued(stage, resolve) for one in parent.strategy if one.extends_lines]
+    before = [
+        one.name for _, parent in continued_stages(stage, resolve) for one in parent.strategy if one.extends_lines
+    ]
     return next(iter([*own, *before]), None)
 
 
-def _continued(stage: Stage, resolve: Callable[[str], Stage]) -> Iterator[tuple[str, Stage]]:
-    """The stages that `stage` continues, with their references, the last first."""
-    reference = _start_of(stage, "")
+def continued_stages(stage: Stage, resolve: Callable[[str], Stage], recipe: str = "") -> Iterator[tuple[str, Stage]]:
+    """The stages that `stage` of `recipe` (empty: of the one that is checked) continues, with their references, the
+    last first."""
+    reference = _start_of(stage, recipe)
     while reference is not None:
         parent = resolve(reference)
         yield reference, parent

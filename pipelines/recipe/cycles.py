@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 
-from pipelines.recipe.model_annotations import model_annotations
+from pipelines.recipe.model_annotations import read_models
 from pipelines.recipe.schema import Recipe, Stage
 from pipelines.recipe.starts import Untrained
 
@@ -40,5 +40,5 @@ def _needs(stage: Stage) -> Iterator[tuple[str, str]]:
             yield f"lines.{name}.teacher", line.teacher
     for source in stage.features:
         yield "features", source.from_
-    for _, key, annotation in model_annotations(stage):
+    for _, key, annotation in read_models(stage):
         yield key, annotation.from_

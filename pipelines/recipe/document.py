@@ -11,6 +11,9 @@ from pipelines.errors import RecipeError
 from pipelines.recipe.merging import merged
 from pipelines.recipe.recipe_file import KeyPath
 
+VARIANTS = "variants"
+"""Key of a recipe file with its variants."""
+
 
 @dataclass
 class Document:
@@ -20,6 +23,8 @@ class Document:
     values: dict[str, Any]
     locations: dict[KeyPath, str] = field(default_factory=dict)
     """Key path → `file:line` where it was written."""
+    varied: set[KeyPath] = field(default_factory=set)
+    """Key paths that a variant sets."""
 
     def error(self, path: KeyPath, message: str) -> RecipeError:
         """Error whose message starts with the file and line of the longest known prefix of `path`."""
@@ -28,6 +33,15 @@ class Document:
                 key = ".".join(path)
                 return RecipeError(f"{self.locations[path[:end]]}: {key + ': ' if key else ''}{message}")
         return RecipeError(f"recipe {self.name}: {message}")
+
+    def written(self, key_path: KeyPath, location: KeyPath) -> KeyPath:
+        """The beginning of `location`, below `key_path`, that is written in the file: pydantic puts names of union
+        branches into it."""
+        while location and not any(
+            path[: len(key_path) + len(location)] == (*key_path, *location) for path in self.locations
+        ):
+            location = location[:-1]
+        return location
 
 
 def overlay(document: Document, stages: Any, locations: Mapping[KeyPath, str], prefix: KeyPath) -> None:
@@ -50,3 +64,5 @@ def overlay(document: Document, stages: Any, locations: Mapping[KeyPath, str], p
         for path, where in locations.items():
             if path[: len(prefix) + 1] == (*prefix, name):
                 document.locations[("stages", *path[len(prefix) :])] = where
+                if prefix[0] == VARIANTS:
+                    document.varied.add(("stages", *path[len(prefix) :]))

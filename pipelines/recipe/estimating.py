@@ -43,6 +43,12 @@ def check_estimate(stage: Stage, resolve: Callable[[str], Stage]) -> Problem | N
     for key in BUDGET_BY_GRADIENT:
         if getattr(stage.budget, key) is not None:
             return "budget", f"{key}: {name} reads its corpus once; remove {key}, or limit the corpus with tokens"
+    if stage.estimate.reads_pairs and len(stage.texts) != 2:
+        return (
+            "texts",
+            f"{name} reads texts and their translations: give the two columns of the corpus that hold them, for "
+            "example texts: [text, translation]",
+        )
     if stage.budget.tokens == 0:
         return "budget", f"tokens: {name} estimates nothing from no text; remove tokens to read the whole corpus"
     if missing := next((path for path in stage.estimate.reads_files if not path.is_file()), None):

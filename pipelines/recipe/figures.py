@@ -88,7 +88,8 @@ def source_of(
     fits: dict[str, FigureSource] = {}
     problems: list[Problem] = []
     for judge, figure in judges.items():
-        stage = _judging(judge, _options(judge, compared, name), compared, task)
+        suite = [_options(judge, compared, name), *_baselines(figure, compared, resolve, setting)]
+        stage = _judging(judge, suite, compared, task)
         problem = check(stage, resolve, setting)
         if problem is None:
             fits[judge] = FigureSource(figure, stage, judge)
@@ -114,7 +115,8 @@ def _by(
         what = claim.figure or "the first metric of a task"
         return "by", f"{judge!r} does not record {what}; recorded by: {listed(one for one in judges if one != RECORD)}"
     try:
-        stage = _judging(judge, {**_options(judge, compared, claim.figure), **options}, compared, task)
+        own = {**_options(judge, compared, claim.figure), **options}
+        stage = _judging(judge, [own, *_baselines(judges[judge], compared, resolve, setting)], compared, task)
     except ValidationError as error:
         return "by", error.errors()[0]["msg"].removeprefix("Value error, ")
     problem = check(stage, resolve, setting)
@@ -135,10 +137,34 @@ def _options(judge: str, compared: Sequence[str], figure: str | None) -> dict[st
     return {"name": judge, **member.options_to_compare(compared, figure)}
 
 
-def _judging(judge: str, options: Mapping[str, object], compared: Sequence[str], task: str) -> Stage:
-    """The judging stage of a claim."""
-    kind, key = (Kind.PROBE, "probes") if judge in Probe.members else (Kind.EVALUATE, "suite")
-    return Stage.model_validate({"kind": kind, "start": list(compared), "corpus": task or MAIN, key: [options]})
+def _baselines(
+    figure: RecordedFigure, compared: Sequence[str], resolve: Callable[[str], Stage], setting: Setting
+) -> list[dict[str, object]]:
+    """The evaluations that score answers without a network by the same figure, where they are defined for its data.
+
+    They learn from as many labels as the compared stages, where these read a part of the table.
+    """
+    labelled = [resolve(one).budget.labelled for one in compared]
+    known = [one for one in labelled if one is not None]
+    result: list[dict[str, object]] = []
+    for name, member in sorted(Evaluation.members.items()):
+        assert issubclass(member, Evaluation)
+        reads = member.reads or frozenset[str]()
+        if member.baseline_sample == figure.sample and setting.family in reads:
+            limited = {"labelled": max(known)} if len(known) == len(labelled) else {}
+            result.append({"name": name, **limited})
+    return result
+
+
+def _judging(judge: str, suite: Sequence[Mapping[str, object]], compared: Sequence[str], task: str) -> Stage:
+    """The judging stage of a claim; a probe is alone."""
+    if judge in Probe.members:
+        return Stage.model_validate(
+            {"kind": Kind.PROBE, "start": list(compared), "probes": suite[:1], "corpus": task or MAIN}
+        )
+    return Stage.model_validate(
+        {"kind": Kind.EVALUATE, "start": list(compared), "suite": list(suite), "corpus": task or MAIN}
+    )
 
 
 def required(source: FigureSource | Problem, name: str) -> FigureSource:

@@ -10,6 +10,8 @@ from pipelines.recipe.strict import as_list
 
 CARRIED = ("tokenizer", "limits", "segmentation", "annotations", "backbone")
 """Stage keys that every stage inherits from the one it starts from."""
+BROUGHT = ("tokenizer", "limits", "backbone")
+"""Those that the folder of a start answers for, whatever a stage that the recipe writes `like` another would say."""
 CONTINUED = (
     *CARRIED,
     "layout",
@@ -36,6 +38,23 @@ def inherited_keys(stage: Mapping[str, Any], start: Mapping[str, Any]) -> tuple[
     both_plain = all(kind in set(Kind) and Kind(kind).reads_plain_text for kind in kinds)
     differently = "objective" in stage or "lines" in stage if start.get("estimate") else bool(stage.get("estimate"))
     return CONTINUED if both_plain and not differently else CARRIED
+
+
+def like_another(
+    stages: Mapping[str, Mapping[str, Any]], stage: Mapping[str, Any], inherited: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The keys that `stage`, as written, takes from the stage of `stages` that it is `like`, which has `inherited`.
+
+    With a start of its own it does not take the network of the other's start, only what the other states itself.
+    """
+    if stage.get("start") is None:
+        return dict(inherited)
+    stated: set[str] = set()
+    name = stage.get("like")
+    while name is not None:
+        stated |= stages[name].keys()
+        name = stages[name].get("like")
+    return {key: value for key, value in inherited.items() if key not in BROUGHT or key in stated}
 
 
 def with_owner(recipe: str, stage: Mapping[str, Any]) -> dict[str, Any]:

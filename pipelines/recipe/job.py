@@ -78,7 +78,8 @@ class Job(BaseModel):
     features: tuple[Path, ...] = ()
     """Folders of the models whose networks this step's network reads, in the order of the stage's `features`."""
     annotation_models: dict[str, Path] = {}
-    """Role among the parents → folder of the model that an annotation reads (`recipe.model_annotations`)."""
+    """Role among the parents → folder of the model that an annotation or an augmentation reads
+    (`recipe.model_annotations`)."""
     subjects: tuple[Subject, ...] = ()
     tables: dict[str, Path]
     """Table name → Parquet file or folder of shards: general, domain, task_text, train, validation, test, and the

@@ -120,4 +120,10 @@ def _unfit(evaluation: Evaluation, judged: Stage) -> str | None:
             f"rows of up to {longest} tokens do not fit its {limit} positions; "
             "use shorter rows, or raise backbone.positions"
         )
+    kept, most = judged.backbone.memory_tokens if judged.backbone else 0, evaluation.most_memory
+    if most is not None and kept > most:
+        return (
+            f"its memory of {kept} tokens is longer than the {most} that come before a text's last row; raise tokens, "
+            "or lower backbone.memory_length"
+        )
     return None

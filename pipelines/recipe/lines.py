@@ -48,7 +48,7 @@ class Line(StrictModel):
     objective: tuple[SerializeAsAny[Objective], ...] | None = Field(None, exclude_if=lambda value: value is None)
     teacher: str | None = Field(None, exclude_if=lambda value: value is None)
     teacher_vocabulary: TeacherVocabulary | None = Field(None, exclude_if=lambda value: value is None)
-    weight: float = Field(1.0, gt=0)
+    weight: float = Field(1.0, gt=0, le=1_000_000)
     """Factor of this line's loss."""
 
     @field_validator("corpus", "texts", "annotations", "corruption", "objective", mode="before")

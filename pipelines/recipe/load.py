@@ -23,18 +23,18 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from pipelines.components import UNKNOWN_KEY, did_you_mean
+from pipelines.components import IMMENSE, UNKNOWN_KEY, did_you_mean
 from pipelines.errors import RecipeError
 from pipelines.recipe.check import check
 from pipelines.recipe.checkpoint import backbone_of
 from pipelines.recipe.claim import AT_KEY
 from pipelines.recipe.claims import check_claim, path_of
 from pipelines.recipe.cycles import circular_stages
-from pipelines.recipe.document import Document, overlay
+from pipelines.recipe.document import VARIANTS, Document, overlay
 from pipelines.recipe.folders import RecipeFolders
-from pipelines.recipe.inheritance import inherited_keys, with_owner
+from pipelines.recipe.inheritance import inherited_keys, like_another, with_owner
 from pipelines.recipe.merging import merged
-from pipelines.recipe.model_annotations import model_annotations
+from pipelines.recipe.model_annotations import read_models
 from pipelines.recipe.problems import Setting
 from pipelines.recipe.recipe_file import FILE_KEYS, KeyPath, read_recipe
 from pipelines.recipe.schema import Recipe, Stage
@@ -58,12 +58,15 @@ class Library:
     """Recipes in a folder, or in those of a project. `load` returns a checked Recipe.
 
     `options` maps a recipe to the variants and budget that apply whenever they are not given, also when another recipe
-    starts from its stages: on one dataset, all recipes then refer to the same trained models.
+    starts from its stages: on one dataset, all recipes then refer to the same trained models. They are read once.
     """
+
+    finished: frozenset[str] = frozenset()  # stages that are not checked: their models exist
 
     def __init__(self, folder: Path | RecipeFolders, options: Mapping[str, RecipeOptions] | None = None) -> None:
         self.folders = folder if isinstance(folder, RecipeFolders) else RecipeFolders((folder,))
         self.options = options or {}
+        self._referenced: dict[str, Recipe] = {}
 
     def names(self) -> list[str]:
         """Sorted names of the recipes."""
@@ -94,8 +97,8 @@ class Library:
             stage, key, message = circle
             raise document.error(("stages", stage, *key.split(".")), message)
         for stage, value in recipe.stages.items():
-            problem = check(value, partial(self._resolve, document, recipe, stage), setting or Setting())
-            if problem:
+            resolve = partial(self._resolve, document, recipe, stage)
+            if stage not in self.finished and (problem := check(value, resolve, setting or Setting())):
                 key, message = problem
                 raise document.error(("stages", stage, *key.split(".")), message)
         recipe = recipe.model_copy(update={"others": self._others(document, recipe)})
@@ -111,10 +114,17 @@ class Library:
         owner, _, stage = reference.rpartition("/")
         if owner and owner not in self.names():
             raise RecipeError(f"there is no recipe {owner!r}.{did_you_mean(owner, self.names())}")
-        stages = (self.load(owner) if owner else recipe).stages
+        if owner and owner not in self._referenced:
+            self._referenced[owner] = self.load(owner)
+        stages = (self._referenced[owner] if owner else recipe).stages
         if stage not in stages:
             raise RecipeError(f"recipe {owner or recipe.name} has no stage {stage!r}.{did_you_mean(stage, stages)}")
         return stages[stage]
+
+    def budget_below(self, name: str, variants: Sequence[str], budget: Mapping[str, Any]) -> dict[str, Any]:
+        """`budget` without the stages whose budget one of `variants` sets."""
+        varied = self._document(name, tuple(variants)).varied
+        return {stage: changes for stage, changes in budget.items() if ("stages", stage, "budget") not in varied}
 
     def _others(self, document: Document, recipe: Recipe) -> dict[str, Stage]:
         """Stages of other recipes that claims compare. The claims of those are not read: they may name this recipe."""
@@ -163,7 +173,7 @@ class Library:
             read = any(one.from_ == reference for one in recipe.stages[stage].features)
             head = ("start", "head") if recipe.stages[stage].head_start == reference else ("start",)
             other: KeyPath = ("features",) if read else head
-            annotated = {tuple(key.split(".")): one.from_ for _, key, one in model_annotations(recipe.stages[stage])}
+            annotated = {tuple(key.split(".")): one.from_ for _, key, one in read_models(recipe.stages[stage])}
             named = {**teachers, **annotated}
             key_path = next((path for path, one in named.items() if one == reference), other)
             raise document.error(("stages", stage, *key_path), str(error)) from None
@@ -204,6 +214,7 @@ class Library:
                 document.name,
                 {**base_document.values, **document.values},
                 {**base_document.locations, **document.locations},
+                base_document.varied,
             )
             variants = tuple(variant for variant in variants if variant in overlays)
         if not isinstance(document.values.get("stages"), dict):
@@ -220,7 +231,7 @@ class Library:
         for variant in variants:
             if variant not in overlays:
                 raise RecipeError(f"{path}: there is no variant {variant!r}.{did_you_mean(variant, overlays)}")
-            overlay(document, overlays[variant], locations, ("variants", variant))
+            overlay(document, overlays[variant], locations, (VARIANTS, variant))
         return document
 
     def _inherit(self, document: Document, name: str, seen: tuple[str, ...]) -> dict[str, Any]:
@@ -239,7 +250,7 @@ class Library:
         like = own.get("like")
         if like is not None:
             self._require_stage(document, (*key_path, "like"), like)
-            result = self._inherit(document, like, (*seen, name))
+            result = like_another(document.values["stages"], own, self._inherit(document, like, (*seen, name)))
         start = own.get("start", result.get("start"))
         if isinstance(start, dict):
             start = start.get("untrained", start.get("backbone", start))
@@ -277,23 +288,13 @@ class Library:
         first = error.errors()[0]
         # a list of one entry may be written without the list, and its place is then no part of the location
         without = tuple(str(part) for part in first["loc"] if not isinstance(part, int))
-        located = [_written(document, key_path, one) for one in (tuple(map(str, first["loc"])), without)]
+        located = [document.written(key_path, one) for one in (tuple(map(str, first["loc"])), without)]
         written = max(located, key=len)
         message = first["msg"].removeprefix("Value error, ")
-        if first["type"] in (UNKNOWN_KEY, AT_KEY):
+        if first["type"] in (UNKNOWN_KEY, IMMENSE, AT_KEY):
             written = (*written, first["ctx"]["key"]) if first["ctx"]["key"] else written
         elif first["type"] == "missing":
             message = f"the key {first['loc'][-1]!r} is missing"
         elif first["type"] in ("enum", "literal_error"):
             message = f"{first['input']!r} is not one of {first['ctx'].get('expected', '')}"
         return document.error((*key_path, *written), message)
-
-
-def _written(document: Document, key_path: KeyPath, location: KeyPath) -> KeyPath:
-    """The beginning of `location`, below `key_path`, that is written in the file: pydantic puts names of union branches
-    into it."""
-    while location and not any(
-        path[: len(key_path) + len(location)] == (*key_path, *location) for path in document.locations
-    ):
-        location = location[:-1]
-    return location

@@ -1,13 +1,16 @@
-"""Annotations of a stage that read the networks of other stages: their roles among its parents, and their models."""
+"""Annotations and augmentations of a stage that read the networks of other stages: their roles among its parents, and
+their models."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from pipelines.parts.annotations import Annotation, ModelAnnotation
 
 if TYPE_CHECKING:
+    from pipelines.judging.attacks import ModelAttack
     from pipelines.recipe.schema import Stage
 
 
@@ -17,6 +20,25 @@ def model_annotations(stage: Stage) -> Iterator[tuple[str, str, ModelAnnotation]
         for number, one in enumerate(written):
             if isinstance(one, ModelAnnotation):
                 yield f"{prefix}:{number}", key, one
+
+
+def read_models(stage: Stage) -> Iterator[tuple[str, str, ModelAnnotation | ModelAttack]]:
+    """The same of every part that reads a model, augmentations after annotations."""
+    yield from model_annotations(stage)
+    for number, one in enumerate(stage.augmentation):
+        if one.attack.reads_model:
+            yield f"augmentation:{number}", "augmentation", cast("ModelAttack", one.attack)
+
+
+def with_augmentation_models(stage: Stage, folder: Callable[[str], Path]) -> Stage:
+    """`stage`, each of whose augmentations with a role reads the model in the folder of that role."""
+    changed = tuple(
+        one.model_copy(update={"attack": cast("ModelAttack", one.attack).reading(folder(f"augmentation:{number}"))})
+        if one.attack.reads_model
+        else one
+        for number, one in enumerate(stage.augmentation)
+    )
+    return stage.model_copy(update={"augmentation": changed})
 
 
 def with_models(stage: Stage, reading: Callable[[str, ModelAnnotation], Annotation]) -> Stage:

@@ -19,14 +19,13 @@ from pipelines.lineage.provenance import DataSource
 from pipelines.lineage.source import source_hash
 from pipelines.parts import accelerators
 from pipelines.recipe.checkpoint import resolve_checkpoint
-from pipelines.recipe.entries import entry_of
 from pipelines.recipe.features import feature_role
 from pipelines.recipe.kinds import Kind
 from pipelines.recipe.lines import line_views, teacher_role
 from pipelines.recipe.load import Library
-from pipelines.recipe.model_annotations import model_annotations
+from pipelines.recipe.model_annotations import read_models
 from pipelines.recipe.schema import Recipe, Stage
-from pipelines.recipe.stage_parts import files_of, modules_of
+from pipelines.recipe.stage_parts import computing_modules, files_of
 from pipelines.recipe.starts import HEAD_START, Checkpoint, Untrained
 from pipelines.recipe.tables import (
     answered_tasks,
@@ -42,6 +41,7 @@ from pipelines.task_families.labelled_tables import MAIN, tasks_in
 UNIDENTIFYING: Any = {
     **dict.fromkeys(("like", "seeds", "start", "head_start", "teacher", "limits"), True),
     "annotations": {"__all__": {"from_"}},
+    "augmentation": {"__all__": {"attack": {"from_"}}},
     "lines": {"__all__": {"teacher": True, "annotations": {"__all__": {"from_"}}}},
     "features": {"__all__": {"from_"}},
 }
@@ -133,15 +133,18 @@ def plan(
     profile: Callable[[Recipe], Recipe] = lambda recipe: recipe,
     families: Mapping[str, TaskFamily] | None = None,
     judged_on: JudgedData | None = None,
+    given: Mapping[str, Step] | None = None,
 ) -> Plan:
     """Plan `recipe` over the tables `data`, whose main task is of `family`, and whose named tasks are of `families`;
     stages that judge models read those of `judged_on` instead, if it is given.
 
     `profile` is the transformation that was already applied to `recipe`; it is applied here to the other recipes that
-    its stages start from. Raises RecipeError for a missing checkpoint, and for a corpus or task that the dataset does
-    not have; DataError never: tables were validated before.
+    its stages start from. `given` are the finished steps that stages of `recipe` are. Raises RecipeError for a missing
+    checkpoint, and for a corpus or task that the dataset does not have; DataError never: tables were validated before.
     """
-    return _Planner(recipe, library, data, family or TaskFamily.default(), profile, families or {}, judged_on).plan()
+    planner = _Planner(recipe, library, data, family or TaskFamily.default(), profile, families or {}, judged_on)
+    planner.done |= {(recipe.name, name): [step] for name, step in (given or {}).items()}
+    return planner.plan()
 
 
 class _Planner:
@@ -205,7 +208,7 @@ class _Planner:
                 roles[teacher_role(line if stage.lines else "")] = first(view.teacher)
         for number, source in enumerate(stage.features):
             roles[feature_role(number)] = first(source.from_)
-        for role, _, annotation in model_annotations(stage):
+        for role, _, annotation in read_models(stage):
             roles[role] = first(annotation.from_)
         return roles
 
@@ -274,7 +277,7 @@ def identify_step(
         "family": family.model_dump(mode="json") if modules else None,
         "parents": parents,
         "data": {table: source.digest for table, source in data.items()},
-        "code": source_hash([entry_of(stage).partition(":")[0], Kind.__module__, *modules_of(stage), *modules]),
+        "code": source_hash([*computing_modules(stage), *modules]),
         "libraries": library_versions(),
         "checkpoint": digest_folder(checkpoint) if checkpoint else None,
     }

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pipelines.recipe.lines import line_views
 from pipelines.recipe.schema import Budget, NewWords, Recipe, Stage, TokenizerLimits
 
 SMOKE_STEPS = 4
 SMOKE_BATCH_TOKENS = 2048
+SMOKE_EPOCHS = 0.01
+"""Share of plain text that is read beside labelled examples, in a stage whose lines have both."""
 SMOKE_WORDS, SMOKE_BYTES = 32, 300_000
 
 
@@ -19,17 +22,26 @@ def _tiny(stage: Stage) -> Stage:
     small = {"length": min(budget.length, 64), "batch_tokens": min(budget.batch_tokens, SMOKE_BATCH_TOKENS)}
     if budget.tokens:
         small["tokens"] = min(budget.tokens, SMOKE_STEPS * small["batch_tokens"])
-    update: dict[str, object] = {
-        "budget": Budget.model_validate(
-            {**budget.model_dump(), **small, "epochs": min(budget.epochs, 1.0) if budget.epochs else None}
-        )
-    }
+    plain = bool(stage.lines) and any(view.kind.reads_plain_text for view in line_views(stage).values())
+    epochs = min(budget.epochs, SMOKE_EPOCHS if plain else 1.0) if budget.epochs else None
+    update: dict[str, object] = {"budget": Budget.model_validate({**budget.model_dump(), **small, "epochs": epochs})}
+    if stage.objective:
+        update["objective"] = tuple(objective.tiny() for objective in stage.objective)
+    if stage.lines:
+        update["lines"] = {
+            name: line.model_copy(update={"objective": tuple(one.tiny() for one in line.objective)})
+            if line.objective
+            else line
+            for name, line in stage.lines.items()
+        }
     if stage.suite:
         update["suite"] = tuple(evaluation.tiny() for evaluation in stage.suite)
     if stage.probes:
         update["probes"] = tuple(probe.tiny() for probe in stage.probes)
     if stage.backbone is not None:
         update["backbone"] = stage.backbone.tiny()
+    if stage.estimate is not None:
+        update["estimate"] = stage.estimate.tiny()
     if stage.vocabulary is not None:
         update["vocabulary"] = NewWords(tokens=min(stage.vocabulary.tokens, SMOKE_WORDS), sample_bytes=SMOKE_BYTES)
     # a tiny vocabulary leaves many tokens unknown, and splits words into many pieces

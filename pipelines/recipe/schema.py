@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Self
 
-from pydantic import Field, PositiveInt, SerializeAsAny, field_validator, model_validator
+from pydantic import Field, SerializeAsAny, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from pipelines.judging.evaluations import Evaluation
@@ -59,9 +59,9 @@ class Budget(StrictModel):
     """Labelled examples to train on, drawn by the seed, at least one of each label; None: all."""
     length: int = Field(128, gt=0, le=1_000_000)
     """Tokens in a sequence; longer texts of a task are truncated."""
-    patience: PositiveInt | None = None
+    patience: int | None = Field(None, gt=0, le=MOST_LABELLED)
     """Early stopping: validations without improvement after which fine-tuning ends; None: no early stopping."""
-    calibration: int = Field(CALIBRATION, ge=0, exclude_if=lambda batches: batches == CALIBRATION)
+    calibration: int = Field(CALIBRATION, ge=0, le=MOST_LABELLED, exclude_if=lambda batches: batches == CALIBRATION)
     """Batches of the corpus that a compression sees, if it needs any."""
     validation: int = Field(VALIDATION, gt=0, le=MOST_LABELLED, exclude_if=lambda examples: examples == VALIDATION)
     """Held-out examples of a task on which an epoch is judged: of a larger table a sample, drawn by the seed, which is
@@ -77,9 +77,9 @@ class Budget(StrictModel):
 class NewWords(StrictModel):
     """Words of the stage's corpus that are added to the vocabulary of its start."""
 
-    tokens: PositiveInt
+    tokens: int = Field(gt=0, le=MOST_LABELLED)
     """Largest number of words to add; preferred are those that would save the most tokens over the corpus."""
-    sample_bytes: PositiveInt = 20_000_000
+    sample_bytes: int = Field(20_000_000, gt=0, le=MOST_TOKENS)
     """UTF-8 bytes of text in which words are counted."""
 
 
@@ -88,7 +88,7 @@ class TokenizerLimits(StrictModel):
 
     unknown: float | None = Field(None, ge=0, le=1)
     """Largest share of unknown tokens; None: the default of the kind of tokenizer."""
-    fertility: float | None = Field(None, gt=0)
+    fertility: float | None = Field(None, gt=0, le=1_000_000)
     """Largest number of tokens per word (per character in languages written without spaces); None: no limit."""
 
 

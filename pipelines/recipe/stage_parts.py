@@ -8,6 +8,8 @@ from pipelines.components import Component
 from pipelines.errors import RecipeError
 from pipelines.lineage.fingerprint import digest_file
 from pipelines.parts.heads import Head
+from pipelines.recipe.entries import entry_of
+from pipelines.recipe.kinds import Kind
 from pipelines.recipe.lines import line_views
 from pipelines.recipe.schema import Stage
 
@@ -22,6 +24,11 @@ def modules_of(stage: Stage) -> list[str]:
         for name in objective.companion_heads
     ]
     return sorted(modules | {type(Head.model_validate(name)).__module__ for name in companions})
+
+
+def computing_modules(stage: Stage) -> list[str]:
+    """Modules whose code the result of a stage depends on, whatever its data: what computes it, and its parts."""
+    return [entry_of(stage).partition(":")[0], Kind.__module__, *modules_of(stage)]
 
 
 def files_of(stage: Stage) -> list[str]:

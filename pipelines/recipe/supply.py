@@ -27,6 +27,11 @@ def finds_words(segmentation: type[Segmentation], language: str | None) -> bool:
     return language in segmentation.languages if segmentation.languages is not None else language not in UNSPACED
 
 
+def architecture_of(stage: Stage) -> object:
+    """The architecture that the backbone of `stage` names; None where it names none."""
+    return getattr(stage.backbone, "architecture", None)
+
+
 def check_supply(stage: Stage, setting: Setting) -> Problem | None:
     """Check demand ⊆ supply for batch fields, tokenizer abilities and signals."""
     assert stage.head is not None
@@ -71,6 +76,19 @@ def check_supply(stage: Stage, setting: Setting) -> Problem | None:
                 f"{corruption.name} provides {listed(provided)}, which layout {stage.layout.name} provides already",
             )
         fields = (fields - corruption.replaces) | corruption.provides
+    scored = getattr(stage.head, "classes", None)  # where that is an option of the head
+    if beyond := next((one for one in stage.corruption if scored and getattr(one, "classes", 0) > scored), None):
+        number = getattr(beyond, "classes", 0)
+        return (
+            "head",
+            f"{beyond.name} labels {number} classes, and {stage.head.name} scores {scored}: set classes: {number}",
+        )
+    pooling, recorded = (getattr(stage.head, "pooling", None), getattr(architecture_of(stage), "poolings", None))
+    if pooling is not None and recorded is not None and pooling not in recorded:
+        assert stage.backbone is not None  # it has the architecture
+        return "head", f"{stage.backbone.label} cannot record the pooling {pooling}; choose {listed(recorded)}"
+    if stage.backbone and (unfit := check_tokens(stage, stage.backbone.name, stage.backbone.needs_tokens)):
+        return "backbone", unfit
     if unfit := check_tokens(stage, stage.head.name, stage.head.needs_tokens):
         return "head", unfit
     demands = []
@@ -88,7 +106,7 @@ def check_supply(stage: Stage, setting: Setting) -> Problem | None:
             offers = _providing(lacking) if stage.kind.reads_plain_text else _labelling(lacking)
             return key, f"{name} needs {listed(lacking)}, which no part of this stage provides{_hint(offers)}"
     for objective in stage.objective:
-        if lacking_signals := objective.needs_signals - stage.head.provides:
+        if lacking_signals := objective.required_signals - stage.head.provides:
             providers = matching_members(Head, partial(_provides, lacking_signals))
             return (
                 "objective",

@@ -2,6 +2,7 @@
 
     <folder>/report.html        the summary, scores, costs, lineage, training, data
     <folder>/<page>.html        a section of `pipelines.reports.sections` that has data
+    <folder>/…zh.html           each page in Chinese, with the same figures
     <folder>/tables/            <page>-<table>.csv and .tex
 
 `render_report` reads the store (`metrics.jsonl` of every step, `evaluation.json` of the evaluate stages) and its
@@ -18,22 +19,18 @@ from typing import Any
 
 from markupsafe import Markup
 
-from pipelines.components import discover, listed
+from pipelines.components import discover
 from pipelines.lineage.results import EXAMPLES, SAMPLE
+from pipelines.messages.translation import LANGUAGES, in_language, localized, message
 from pipelines.reports.anchors import Anchor
 from pipelines.reports.elements.axes import count, duration
+from pipelines.reports.elements.data import describe_data
 from pipelines.reports.elements.table import TABLES, Column, Table, number, text, write_tables
+from pipelines.reports.elements.wording import plain
 from pipelines.reports.score_tables import read_evaluations, score_tables
 from pipelines.reports.sections import Report, Section
-from pipelines.task_families import TaskFamily
 
 REPORT = "report"
-STEP_NAMES = {
-    "collect": "collecting",
-    "clean": "cleaning",
-    "deduplicate": "removing duplicates",
-    "decontaminate": "removing overlap with validation and test",
-}
 
 
 def render_report(
@@ -45,22 +42,33 @@ def render_report(
     out: Path,
     anchors: Sequence[Anchor] = (),
 ) -> Path:
-    """Write the pages of `execution`, the first to the file `out` and the others next to it, and return `out`.
+    """Write the pages of `execution` in every language, the first English one to the file `out` and the others next to
+    it, and return `out`.
 
     `records` maps fingerprints to provenance records: those of the execution's steps and of all their ancestors.
     `store` holds a folder for each fingerprint; `summary` and `verdict` are the dataset's, `{}` if there is none.
     `anchors` are published figures, of any dataset.
     """
+    evaluations = read_evaluations(
+        store, [(one["stage"], one["fingerprint"]) for one in execution["steps"] if one["kind"] == "evaluate"]
+    )
+    report = Report(execution, records, store, evaluations, anchors)
+    for name in LANGUAGES:
+        with in_language(name):
+            _write(report, summary, verdict, out)
+    return out
+
+
+def _write(report: Report, summary: Mapping[str, Any], verdict: Mapping[str, Any], out: Path) -> None:
+    """Write the pages in the current language."""
     from pipelines.reports.elements import comparisons, costs, word_vectors
     from pipelines.reports.elements.ancestry import draw_ancestry
     from pipelines.reports.elements.curves import draw_lineage_curves, draw_stage_curves, read_curves
     from pipelines.reports.elements.writing import write_page
 
+    execution, records, evaluations = report.execution, report.records, report.evaluations
     steps = execution["steps"]
-    evaluations = read_evaluations(
-        store, [(one["stage"], one["fingerprint"]) for one in steps if one["kind"] == "evaluate"]
-    )
-    report = Report(execution, records, store, evaluations, anchors)
+    served = None if execution.get("measurement") else execution.get("headline", {}).get("models", {}).get("served")
     compared = [comparisons.compare(table, execution, records) for table in score_tables(evaluations)]
     vectors = [
         word_vectors.describe_word_vectors(stage, section)
@@ -75,7 +83,7 @@ def render_report(
     language = next((one.dataset["language"] for one in evaluations if "language" in one.dataset), None)
     common = {"execution": execution, "language": language or summary.get("language") or "en"}
     sentences, links = write_pages(report, out, common)
-    curves = read_curves(steps, records, store)
+    curves = read_curves(steps, records, report.store)
     shown = [_step(step, records) for step in steps]
     tables = [
         *(table for comparison in compared for table in comparison["tables"].values()),
@@ -84,19 +92,19 @@ def render_report(
     ]
     write_tables(REPORT, tables, out.parent / TABLES)
     # last, because it links to the others
-    return write_page(
+    write_page(
         "report.html",
         {
             **common,
             "pages": links,
-            "here": out.name,
+            "here": localized(out.name),
             "sentences": [
-                *(sentence for comparison in compared for sentence in comparisons.sentences(comparison)),
+                *(sentence for comparison in compared for sentence in comparisons.sentences(comparison, served)),
                 *(sentence for table in vectors for sentence in word_vectors.sentences(table)),
                 *(sentence for footprint in footprints for sentence in costs.sentences(footprint)),
                 *sentences,
             ],
-            "data": _data(summary, verdict),
+            "data": describe_data(summary, verdict),
             "sampled_validations": _sampled_validations(steps, records),
             "curves": draw_lineage_curves(curves) if curves else None,
             "stage_curves": draw_stage_curves(curves),
@@ -127,8 +135,8 @@ def write_pages(report: Report, first: Path, common: Mapping[str, Any]) -> tuple
         for section in (member.model_validate({}) for _, member in sorted(Section.members.items()))
         if isinstance(section, Section) and (content := section.section_data(report)) is not None
     ]
-    links = [{"file": first.name, "title": "Report"}]
-    links += [{"file": f"{section.name}.html", "title": section.title} for section, _ in sections]
+    links = [{"file": localized(first.name), "title": message("Report")}]
+    links += [{"file": localized(f"{section.name}.html"), "title": message(section.title)} for section, _ in sections]
     summary: list[str] = []
     for section, content in sections:
         sentences, tables = section.sentences(content), section.tables(content)
@@ -137,7 +145,7 @@ def write_pages(report: Report, first: Path, common: Mapping[str, Any]) -> tuple
         values = {
             **common,
             "pages": links,
-            "here": f"{section.name}.html",
+            "here": localized(f"{section.name}.html"),
             "sentences": sentences,
             "content": content,
             "tables": {table.key: table for table in tables},
@@ -146,85 +154,13 @@ def write_pages(report: Report, first: Path, common: Mapping[str, Any]) -> tuple
     return summary, links
 
 
-def _data(summary: Mapping[str, Any], verdict: Mapping[str, Any]) -> dict[str, Any]:
-    """Counts of every table, what each step dropped and why, and the results of the validation."""
-    family = TaskFamily.model_validate(summary["family"]) if "family" in summary else TaskFamily.default()
-    drops = []
-    before: dict[str, int] = {}
-    for step in summary.get("steps", []):
-        for table, counts in sorted(step["tables"].items()):
-            for reason, texts in sorted(counts.get("dropped", {}).items()):
-                drops.append(
-                    {
-                        "step": STEP_NAMES.get(step["step"], step["step"]),
-                        "table": table,
-                        "reason": reason,
-                        "number": texts,
-                        "of": before.get(table),
-                    }
-                )
-            before[table] = counts["documents"]
-    checks = {
-        table: {
-            "success": result["success"],
-            "checked": len(result["expectations"]),
-            "failed": [entry for entry in result["expectations"] if not entry["success"]],
-        }
-        for table, result in verdict.get("tables", {}).items()
-    }
-    order = ("general", "general_heldout", "domain", "task_text", "train", "validation", "test")
-    tables = summary.get("tables", {})
-    return {
-        "language": summary.get("language", ""),
-        "family": family.name.replace("_", " "),
-        "labels": summary.get("labels", []),
-        "listed_labels": listed(summary.get("labels", [])),
-        "classes": bool(summary.get("examples_of_label", {}).get("train")),
-        "tasks": _named_tasks(summary),
-        "tables": [
-            (name, tables[name], checks.get(name))
-            for name in (*order, *(name for name in tables if name not in order))
-            if name in tables
-        ],
-        "shown": [_example(family, example) for example in summary.get("shown", [])[:3]]
-        + [
-            _example(TaskFamily.model_validate(one["family"]), example)
-            for one in summary.get("tasks", {}).values()
-            for example in one.get("shown", [])[:1]
-        ],
-        "drops": drops,
-        "success": verdict.get("success"),
-        "checked": sum(table["checked"] for table in checks.values()),
-        "failed": [(table, entry) for table, result in checks.items() for entry in result["failed"]],
-        "data_docs": verdict.get("data_docs"),
-    }
-
-
-def _named_tasks(summary: Mapping[str, Any]) -> list[str]:
-    """The further tasks of a dataset that has several, each with its family and its classes or labels, if any."""
-    described = []
-    for name, task in summary.get("tasks", {}).items():
-        labels = task.get("labels", [])
-        kind = "classes" if task.get("examples_of_label", {}).get("train") else "labels"
-        of = f", {len(labels)} {kind}: {listed(labels)}" if labels else ""
-        described.append(f"{name}: {task['family'].replace('_', ' ')}{of}")
-    return described
-
-
-def _example(family: TaskFamily, example: Mapping[str, Any]) -> dict[str, str]:
-    """The text of an example and its reference answer."""
-    targets = [name for name in family.target if family.columns[name] in ("string", "double")]
-    answer = str(example[targets[0]]) if targets else family.answer_text(example)
-    return {"answer": answer, "text": family.text(example)}
-
-
 def _step(step: Mapping[str, Any], records: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     record = records.get(step["fingerprint"], {})
     result = record.get("result", {})
     return {
         **step,
         "name": f"{step['stage']}@{step['seed']}",
-        "kind": step["kind"].replace("_", " "),
+        "kind": plain(step["kind"]),
         "tokens": result.get("tokens") or None,
         "parameters": result.get("parameters") or None,
     }
@@ -234,7 +170,12 @@ def _sampled_validations(steps: Sequence[Mapping[str, Any]], records: Mapping[st
     """The stages whose validations during training read a sample, in words."""
     metrics = {one["stage"]: records.get(one["fingerprint"], {}).get("result", {}).get("metrics", {}) for one in steps}
     return [
-        f"{stage}: in each epoch {int(values[SAMPLE]):,} of {int(values[EXAMPLES]):,} examples, at its end all of them"
+        message(
+            "{stage}: in each epoch {sample:,} of {examples:,} examples, at its end all of them",
+            stage=stage,
+            sample=int(values[SAMPLE]),
+            examples=int(values[EXAMPLES]),
+        )
         for stage, values in metrics.items()
         if SAMPLE in values
     ]
@@ -246,14 +187,14 @@ def _steps(steps: Sequence[Mapping[str, Any]]) -> Table:
 
     rows = [{**step, "seconds": None if step["cached"] else step["seconds"]} for step in steps]
     columns = (
-        text("name", "Step"),
-        text("kind", "Kind"),
-        Column("fingerprint", "Fingerprint", fingerprint),
-        number("tokens", "Tokens", count),
-        number("parameters", "Parameters", count),
-        number("seconds", "Seconds here", duration),
+        text("name", message("Step")),
+        text("kind", message("Kind")),
+        Column("fingerprint", message("Fingerprint"), fingerprint),
+        number("tokens", message("Tokens"), count),
+        number("parameters", message("Parameters"), count),
+        number("seconds", message("Seconds here"), duration),
     )
-    return Table("steps", "Steps and fingerprints", columns, rows)
+    return Table("steps", message("Steps and fingerprints"), columns, rows)
 
 
 def _environment(execution: Mapping[str, Any], records: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str]]:

@@ -16,13 +16,18 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from pipelines.judging.evaluations.stage import EVALUATION
+from pipelines.messages.translation import ENGLISH, in_language, message, template, translatable
 
 Estimated: TypeAlias = Mapping[str, Any]
 """A recorded score: mean, low, high, per_seed."""
 
 EXECUTION = "execution.json"
 """The record of an execution, in the folder of its report."""
-BASELINE_NAMES = {"majority": "majority class", "tfidf": "TF-IDF + logistic regression"}
+BASELINE_NAMES = {
+    "majority": translatable("training majority"),
+    "most_frequent": translatable("most frequent test class"),
+    "tfidf": translatable("TF-IDF + logistic regression"),
+}
 
 
 @dataclass(frozen=True)
@@ -39,12 +44,23 @@ class ScoreRow:
     """One model, or one way to prompt it."""
 
     name: str
+    """Name in records, in English."""
     scores: Mapping[str, Estimated]
     """Metric to score, without metrics that were not measured for this row."""
     baseline: bool = False
     note: str = ""
     seeds: int | None = None
     """Number of models behind the mean; None for a baseline."""
+    prompt: tuple[str, int] | None = None
+    """The stage and the number of solved examples in its prompt, of a prompted model."""
+
+    @property
+    def title(self) -> str:
+        """The name in the current language."""
+        if self.prompt is not None:
+            stage, number = self.prompt
+            return f"{stage}, {shots(number)}"
+        return template(self.name) if self.baseline else self.name
 
 
 @dataclass(frozen=True)
@@ -104,9 +120,16 @@ def _stages(
     rows = []
     for entry in baselines:
         settings = entry.get("settings")
-        note = f"C = {settings['C']}, {settings['analyzer']} 1–{settings['ngrams'][1]}-grams" if settings else ""
+        note = ""
+        if settings:
+            note = message(
+                "C = {c}, {analyzer} 1–{longest}-grams",
+                c=settings["C"],
+                analyzer=settings["analyzer"],
+                longest=settings["ngrams"][1],
+            )
         if settings and "trained_on" in settings:
-            note += f", fitted on {settings['trained_on']:,} training texts"
+            note += message(", fitted on {texts:,} training texts", texts=settings["trained_on"])
         title = BASELINE_NAMES.get(entry["name"], entry["name"])
         rows.append(ScoreRow(title, _of(entry, metrics), baseline=True, note=note))
     rows += [ScoreRow(entry["stage"], _of(entry, metrics), seeds=len(entry["seeds"])) for entry in entries]
@@ -114,8 +137,15 @@ def _stages(
 
 
 def _prompted(entries: Iterable[Mapping[str, Any]], metrics: tuple[str, ...]) -> list[ScoreRow]:
+    with in_language(ENGLISH):  # names in records
+        names = {number: shots(number) for entry in entries for number in (one["shots"] for one in entry["by_shots"])}
     return [
-        ScoreRow(f"{entry['stage']}, {shots(prompted['shots'])}", _of(prompted, metrics), seeds=len(entry["seeds"]))
+        ScoreRow(
+            f"{entry['stage']}, {names[prompted['shots']]}",
+            _of(prompted, metrics),
+            seeds=len(entry["seeds"]),
+            prompt=(entry["stage"], prompted["shots"]),
+        )
         for entry in entries
         for prompted in entry["by_shots"]
     ]
@@ -123,7 +153,9 @@ def _prompted(entries: Iterable[Mapping[str, Any]], metrics: tuple[str, ...]) ->
 
 def shots(number: int) -> str:
     """Number of solved examples in a prompt, in words."""
-    return "no example" if number == 0 else "1 example" if number == 1 else f"{number} examples"
+    if number == 0:
+        return message("no example")
+    return message("1 example") if number == 1 else message("{number} examples", number=number)
 
 
 def _of(entry: Mapping[str, Any], metrics: tuple[str, ...]) -> dict[str, Estimated]:

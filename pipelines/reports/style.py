@@ -59,6 +59,7 @@ th {
 }
 td { border-bottom: 1px solid var(--faint); padding: 7px 14px 7px 0; vertical-align: top }
 th.n, td.n { text-align: right }
+:lang(zh) th { word-break: keep-all }
 th:last-child, td:last-child { padding-right: 0 }
 code, .mono { font-family: ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: .88em }
 .wide { overflow-x: auto }
@@ -68,12 +69,13 @@ blockquote {
  overflow-wrap: anywhere;
 }
 a { color: var(--accent) }
+nav.languages { float: right; font-size: 14px } nav.languages a { margin-left: 14px }
 figure { margin: 0 } svg { display: block; width: 100%; height: auto }
 details { margin: 14px 0 } summary { cursor: pointer; color: var(--muted); font-size: 14px }
 @media (max-width: 700px) { body { padding: 28px 18px } h1 { font-size: 27px } }
 @media print {
   body { max-width: none; padding: 0; font-size: 11pt } h2 { break-after: avoid; margin-top: 32px }
-  figure, tr, svg { break-inside: avoid } .wide { overflow: visible }
+  figure, tr, svg { break-inside: avoid } .wide { overflow: visible } nav { display: none }
 }
 """
 )

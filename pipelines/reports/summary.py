@@ -18,6 +18,7 @@ from typing import Any
 
 from pipelines.components import did_you_mean
 from pipelines.errors import RecipeError
+from pipelines.messages.translation import message
 from pipelines.reports.elements.axes import percent
 from pipelines.reports.elements.table import Table, number, text
 from pipelines.reports.score_tables import EXECUTION, ScoreTable, read_evaluations, score_tables
@@ -68,12 +69,12 @@ def summary_table(executions: Iterable[Mapping[str, Any]], store: Path, metrics:
     rows.sort(key=lambda row: (row["mean"] is None, -float(row["mean"] or 0), row["recipe"], row["stage"]))
     return Table(
         "summary",
-        "Over several tasks",
+        message("Over several tasks"),
         (
-            text("recipe", "Recipe"),
-            text("stage", "Model"),
+            text("recipe", message("Recipe")),
+            text("stage", message("Model")),
             *(number(task, f"{task}, {_names(scores.values(), task)}", percent) for task in tasks),
-            number("mean", "Mean of tasks", percent),
+            number("mean", message("Mean of tasks"), percent),
         ),
         rows,
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Self
@@ -16,6 +16,7 @@ from pipelines.recipe.claims import Measurement, claim_of, claim_on, figure_sour
 from pipelines.recipe.folders import RecipeFolders
 from pipelines.recipe.load import Library
 from pipelines.recipe.schema import Recipe
+from pipelines.recipe.tuning import Point, grid_recipe, with_choices
 from tasks.datasets.planning import Request, recipes_for, resolve_request, setting_of_dataset
 
 
@@ -30,6 +31,9 @@ class ClaimRequest:
     variants: tuple[str, ...]
     seeds: int | None
     smoke: bool
+    draws: int | None = None
+    choices: Mapping[Measurement, Mapping[str, Point]] = field(default_factory=dict)
+    """Part → compared stage → the settings that its validation chose, of a claim that tunes them."""
 
     @classmethod
     def resolve(
@@ -40,6 +44,7 @@ class ClaimRequest:
         variants: Sequence[str] = (),
         seeds: int | None = None,
         smoke: bool = False,
+        draws: int | None = None,
     ) -> Self:
         """The claim `recipe/claim`; `data` replaces its datasets: a name, or `role=name` for a claim about several.
 
@@ -55,14 +60,38 @@ class ClaimRequest:
         parts = tuple(dict.fromkeys(measurements(recipe, claim).values()))
         for part in parts:
             _check_part(root, recipe, label, part)
-        return cls(recipe, label, claim, parts, tuple(variants), seeds, smoke)
+        return cls(recipe, label, claim, parts, tuple(variants), seeds, smoke, draws)
 
     def of_part(self, root: Path, part: Measurement) -> Request:
         """The request that trains and judges what `part` measures."""
+        setting = setting_of_dataset(root, part.judged)
+        library = recipes_for(root, part.trained)
+        chosen = self.choices.get(part, {})
+
+        def measured(recipe: Recipe) -> Recipe:
+            return recipe_of_claim(
+                with_choices(recipe, chosen),
+                self.label,
+                self.seeds,
+                part.stages,
+                setting,
+                self.draws,
+                lambda owner: library.load(owner).stages,
+            )
+
+        return replace(self._of(root, part), transform=measured)
+
+    def grid(self, root: Path, part: Measurement) -> Request:
+        """The request that trains what `part` compares at every point of the claim's grid."""
+        return replace(self._of(root, part), transform=partial(grid_recipe, name=self.label, stages=part.stages))
+
+    def chosen(self, part: Measurement, choices: Mapping[str, Point]) -> Self:
+        """The same request with what the validation of a part chose."""
+        return replace(self, choices={**self.choices, part: choices})
+
+    def _of(self, root: Path, part: Measurement) -> Request:
         request = resolve_request(root, part.trained, self.recipe.name, self.variants, self.smoke)
-        transform = partial(recipe_of_claim, name=self.label, seeds=self.seeds, stages=part.stages)
-        judged_on = part.judged if part.judged != part.trained else None
-        return replace(request, transform=transform, judged_on=judged_on)
+        return replace(request, reduces=True, judged_on=part.judged if part.judged != part.trained else None)
 
 
 def _check_datasets(root: Path, name: str, claim: Claim) -> None:

@@ -6,6 +6,7 @@ pin themselves.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import queue
@@ -14,7 +15,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
@@ -22,6 +23,7 @@ from typing import IO
 import psutil
 
 from pipelines.corpora.steps.pin import STEPS
+from pipelines.lineage.disk import write_text_atomically
 from pipelines.lineage.locks import Lock
 from pipelines.safety.redaction import redacted
 from tasks.environment import QUIET, append_privately, state_folder
@@ -34,16 +36,21 @@ SILENT_SECONDS = 10.0
 
 
 def repro(
-    dataset: str, root: Path, log: Path, on_line: Callable[[str], None], on_silence: Callable[[], None]
+    dataset: str,
+    root: Path,
+    log: Path,
+    on_line: Callable[[str], None],
+    on_silence: Callable[[], None],
+    variables: Mapping[str, str] | None = None,
 ) -> tuple[int, str]:
     """Run the stages of `dataset` that are out of date; returns DVC's exit status and output, which is also in `log`.
 
-    `on_line` receives each line; `on_silence` is called when none has come for SILENT_SECONDS. Waits for other
-    processes of DVC that use the same paths.
+    `on_line` receives each line; `on_silence` is called when none has come for SILENT_SECONDS. `variables` are further
+    ones of the environment of its steps. Waits for other processes of DVC that use the same paths.
     """
     waiting = False
     while True:
-        status, output = _repro(dataset, root, log, on_line, on_silence)
+        status, output = _repro(dataset, root, log, on_line, on_silence, variables or {})
         blocked = BUSY.search(output)
         if not status or blocked is None:
             return status, output
@@ -62,6 +69,26 @@ def is_current(dataset: str, root: Path) -> bool:
     return subprocess.run(command, cwd=root, env=_environment(root), capture_output=True).returncode == 0
 
 
+def restore(dataset: str, root: Path, earlier: str) -> None:
+    """Return a dataset's entries of dvc.lock to those of the `earlier` text of it, and its outputs to what they name.
+
+    The version that is replaced stays in DVC's cache: preparing it again computes nothing until its validation.
+    """
+    from ruamel.yaml import YAML
+
+    lock = root / "dvc.lock"
+    reader = YAML(typ="safe")
+    reader.default_flow_style = False
+    content = reader.load(lock.read_text(encoding="utf-8"))
+    stages = reader.load(earlier)["stages"]
+    content["stages"].update({name: stages[name] for name in _stages(dataset) if name in stages})
+    text = io.StringIO()
+    reader.dump(content, text)
+    write_text_atomically(lock, text.getvalue())
+    command = _command("checkout", "--force", "--quiet", *_stages(dataset))
+    subprocess.run(command, cwd=root, env=_environment(root), capture_output=True)
+
+
 def is_dvc(process: psutil.Process) -> bool:
     """Whether the process is a `dvc` command."""
     try:
@@ -71,7 +98,12 @@ def is_dvc(process: psutil.Process) -> bool:
 
 
 def _repro(
-    dataset: str, root: Path, log: Path, on_line: Callable[[str], None], on_silence: Callable[[], None]
+    dataset: str,
+    root: Path,
+    log: Path,
+    on_line: Callable[[str], None],
+    on_silence: Callable[[], None],
+    variables: Mapping[str, str],
 ) -> tuple[int, str]:
     lines: list[str] = []
     with (
@@ -79,7 +111,7 @@ def _repro(
         subprocess.Popen(
             _command("repro", "--single-item", *_stages(dataset)),
             cwd=root,
-            env=_environment(root),
+            env={**_environment(root), **variables},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

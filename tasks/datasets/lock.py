@@ -48,10 +48,15 @@ def shared_data_lock(dataset: str, root: Path, notify: Callable[[str], None]) ->
 
 
 def prepare_in_turn(
-    dataset: str, root: Path, on_step: Callable[[str], None], notify: Callable[[str], None]
+    dataset: str,
+    root: Path,
+    on_step: Callable[[str], None],
+    notify: Callable[[str], None],
+    *,
+    accept: bool = False,
 ) -> Prepared:
     """`tasks.datasets.prepared.prepare`, after other runs that use the dataset have ended."""
-    with data_in_use(dataset, root, lambda: prepare(dataset, root, on_step), notify) as prepared:
+    with data_in_use(dataset, root, lambda: prepare(dataset, root, on_step, accept=accept), notify) as prepared:
         return prepared
 
 

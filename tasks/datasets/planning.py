@@ -12,12 +12,14 @@ from pipelines.components import did_you_mean
 from pipelines.corpora.settings.dataset import load_settings, read_params
 from pipelines.errors import RecipeError
 from pipelines.lineage.provenance import DataSource
+from pipelines.recipe.check import check
 from pipelines.recipe.folders import RecipeFolders
 from pipelines.recipe.lattice import lattice_of
 from pipelines.recipe.load import Library, RecipeOptions
 from pipelines.recipe.plan import JudgedData, Plan, plan
 from pipelines.recipe.problems import Setting
 from pipelines.recipe.profiles import smoke as smoke_profile
+from pipelines.recipe.routes import RoutesOver
 from pipelines.recipe.schema import Recipe
 from pipelines.reports.anchors import read_anchors
 from pipelines.task_families import TaskFamily
@@ -37,6 +39,10 @@ class Request:
     """Dataset on which models are judged; None: that on which they are trained."""
     transform: Callable[[Recipe], Recipe] | None = None
     """Transformation of the whole recipe: to a claim's comparison, to a lattice; None: the recipe itself."""
+    reduces: bool = False
+    """Whether only the stages that `transform` keeps must fit the dataset: those of a claim, on any dataset."""
+    routes: RoutesOver | None = None
+    """Routes over a finished model, which are the recipe; None: the one that is called `recipe`."""
 
 
 def store_folder(root: Path) -> Path:
@@ -55,12 +61,16 @@ def resolve_request(
         raise RecipeError(f"{root / 'params.yaml'}: no dataset is called {name!r}.{did_you_mean(name, settings)}")
     chosen = settings[name]
     own = recipe is None or recipe == chosen.recipe
+    budget = dict(chosen.budget) if own else {}
+    if variants and budget:
+        # a budget that is asked for by name is meant, also where the dataset has one
+        budget = Library(RecipeFolders.of_project(root)).budget_below(chosen.recipe, variants, budget)
     return Request(
         dataset=name,
         recipe=recipe or chosen.recipe,
         variants=variants or (tuple(chosen.variants) if own else ()),
         smoke=smoke,
-        budget=dict(chosen.budget) if own else {},
+        budget=budget,
     )
 
 
@@ -101,9 +111,15 @@ def setting_of_dataset(root: Path, dataset: str) -> Setting:
 def load_recipe(root: Path, request: Request) -> Recipe:
     """The requested recipe, checked. Raises RecipeError."""
     setting = setting_of_dataset(root, request.dataset)
-    recipe = recipes_for(root, request.dataset).load(request.recipe, request.variants, request.budget, setting)
+    library, whole = recipes_for(root, request.dataset), None if request.reduces else setting
+    if request.routes is not None:
+        return request.routes.load(library, setting)
+    recipe = library.load(request.recipe, request.variants, request.budget, whole)
     if request.transform is not None:
         recipe = request.transform(recipe)
+    for stage, value in recipe.stages.items() if request.reduces else ():
+        if problem := check(value, partial(library.stage, recipe), setting):
+            raise RecipeError(f"recipe {recipe.name} on {request.dataset}: stages.{stage}.{problem[0]}: {problem[1]}")
     return smoke_profile(recipe) if request.smoke else recipe
 
 
@@ -136,6 +152,7 @@ def make_plan(root: Path, request: Request, prepared: Prepared) -> Plan:
         profile,
         families,
         _judged_data(root, request),
+        request.routes.given if request.routes is not None else None,
     )
 
 

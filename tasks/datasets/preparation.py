@@ -10,7 +10,6 @@ from prefect import get_run_logger, task
 from prefect.cache_policies import NO_CACHE
 
 from pipelines.corpora.shards.writing import read_json
-from pipelines.corpora.steps.step import prepared
 from pipelines.errors import QualityError
 from pipelines.safety.markdown import inert
 from pipelines.safety.redaction import redacted_errors
@@ -18,6 +17,7 @@ from tasks.datasets.damage import damaged, discard
 from tasks.datasets.prepared import Prepared, open_prepared, refresh_pin, reproduce
 from tasks.display.artifacts import ARTIFACTS
 from tasks.display.page_addresses import page_address
+from tasks.quality.acceptance import VERDICT
 
 
 @task(task_run_name="pin {dataset}", cache_policy=NO_CACHE)
@@ -43,7 +43,7 @@ def reproduce_dataset(dataset: str, root: Path, on_step: Callable[[str], None] |
     try:
         reproduce(dataset, root, log_step)
     except QualityError as refused:
-        verdict = read_json(prepared(dataset, root) / "verdict.json")
+        verdict = read_json(root / "data" / "docs" / dataset / VERDICT)
         page = f"{verdict_page(verdict, root)}\n\n{inert(refused)}"
         ARTIFACTS.text(_key(dataset, "refused"), page, "Failed expectations")
         ARTIFACTS.flush()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,20 @@ from pipelines.corpora.settings.tables import named_tables, table_aliases
 from pipelines.corpora.shards.digests import files_of, read_digests
 from pipelines.corpora.shards.held_out import HELD_OUT
 from pipelines.corpora.shards.writing import read_json
-from pipelines.corpora.steps.pin import pin
+from pipelines.corpora.steps.first_look import look_at_sources
+from pipelines.corpora.steps.pin import STEPS, pin
+from pipelines.corpora.steps.pinned_sources import pin_path
 from pipelines.corpora.steps.step import TABLES, prepared, table_path
-from pipelines.errors import CursusError, DataError
+from pipelines.errors import CursusError, DataError, QualityError
 from pipelines.task_families.labelled_tables import NAMED
 from tasks.datasets import dvc_process
 from tasks.datasets.step_progress import StepProgress
 from tasks.environment import state_folder
+from tasks.quality.acceptance import VARIABLE, VERDICT
 
+COLLECT = STEPS[0]
+"""The step that reads the sources."""
+KEPT = "the last accepted version stays in place"
 _MISTAKE = re.compile(r"^(\w+Error): (.*(?:\n  .*)*)", re.MULTILINE)
 
 
@@ -50,24 +57,31 @@ class Prepared:
     verdict: dict[str, Any]
 
 
-def prepare(dataset: str, root: Path, on_step: Callable[[str], None] | None = None) -> Prepared:
+def prepare(
+    dataset: str, root: Path, on_step: Callable[[str], None] | None = None, *, accept: bool = False
+) -> Prepared:
     """Bring a dataset up to date, calling `on_step` with the name of each step that runs, when it starts, and with how
-    far it is.
+    far it is. With `accept`, drift from the last accepted version is intended.
 
     Raises the CursusError of a failed step: DataError for a source, QualityError for a failed expectation.
     """
     root = root.resolve()
     refresh_pin(dataset, root)
-    reproduce(dataset, root, on_step)
+    reproduce(dataset, root, on_step, accept=accept)
     return open_prepared(dataset, root)
 
 
 def refresh_pin(dataset: str, root: Path) -> None:
-    """Check the sources, the code and the installed packages again; the pin changes only if they changed."""
+    """Check the sources, the code and the installed packages again; the pin changes only if they changed.
+
+    Sources that are to be collected anew are looked at: a mistake near their beginning is reported before DVC starts.
+    """
     pin(dataset, root)
+    if collected_pin(dataset, root) != read_json(pin_path(dataset, root))["steps"][COLLECT]:
+        look_at_sources(dataset, root)
 
 
-def reproduce(dataset: str, root: Path, on_step: Callable[[str], None] | None = None) -> None:
+def reproduce(dataset: str, root: Path, on_step: Callable[[str], None] | None = None, *, accept: bool = False) -> None:
     """Run the steps of a dataset that are out of date, with `dvc repro` in a separate process; the output is in the
     logs.
 
@@ -75,9 +89,16 @@ def reproduce(dataset: str, root: Path, on_step: Callable[[str], None] | None = 
     """
     log = state_folder(root) / "logs" / f"data-{dataset}.log"
     progress = StepProgress(on_step or (lambda step: None))
-    status, output = dvc_process.repro(dataset, root, log, progress.read, progress.silent)
+    variables = {VARIABLE: dataset} if accept else {}
+    lock = root / "dvc.lock"
+    accepted = lock.read_text(encoding="utf-8") if _is_accepted(dataset, root) and lock.is_file() else ""
+    status, output = dvc_process.repro(dataset, root, log, progress.read, progress.silent, variables)
     if status:
-        raise _mistake(output, dataset, log)
+        mistake = _mistake(output, dataset, log)
+        if isinstance(mistake, QualityError) and accepted:
+            dvc_process.restore(dataset, root, accepted)
+            raise QualityError(f"{mistake}\n{KEPT}")
+        raise mistake
 
 
 def up_to_date(dataset: str, root: Path) -> bool:
@@ -93,7 +114,7 @@ def open_prepared(dataset: str, root: Path) -> Prepared:
     settings = load_dataset(dataset, root)
     home = prepared(dataset, root)
     again = f"run 'cursus data {dataset}'"
-    verdict_path = home / "verdict.json"
+    verdict_path = home / VERDICT
     if verdict_path.is_file() and not (verdict := read_json(verdict_path))["success"]:
         raise DataError(f"the dataset {dataset!r} failed its expectations, see {verdict['data_docs']}; {again}")
     recorded = _outputs(dataset, root)
@@ -148,14 +169,38 @@ def size_of(path: Path) -> int:
     return sum(file.stat().st_size for file in files_of(path))
 
 
-def _outputs(dataset: str, root: Path) -> dict[str, dict[str, Any]]:
-    """Entries of dvc.lock for the outputs of the last steps, by path."""
-    from ruamel.yaml import YAML
+def _is_accepted(dataset: str, root: Path) -> bool:
+    """Whether the tables that are in place passed their expectations."""
+    verdict = prepared(dataset, root) / VERDICT
+    return verdict.is_file() and bool(read_json(verdict)["success"])
 
+
+def collected_pin(dataset: str, root: Path) -> dict[str, Any] | None:
+    """What the collected sources were pinned to, according to dvc.lock; None before they are."""
+    parameters = _locked_stages(root).get(f"{COLLECT}@{dataset}", {}).get("params", {})
+    pinned: dict[str, Any] = parameters.get(pin_path(dataset, root).relative_to(root).as_posix(), {})
+    return pinned.get(f"steps.{COLLECT}")
+
+
+def _locked_stages(root: Path) -> dict[str, Any]:
+    """The stages of dvc.lock; none before there is one."""
     try:
-        stages = YAML(typ="safe").load((root / "dvc.lock").read_text(encoding="utf-8"))["stages"]
+        return _stages_in((root / "dvc.lock").read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
+
+
+@lru_cache(maxsize=2)
+def _stages_in(lock: str) -> dict[str, Any]:
+    from ruamel.yaml import YAML
+
+    stages: dict[str, Any] = YAML(typ="safe").load(lock)["stages"]
+    return stages
+
+
+def _outputs(dataset: str, root: Path) -> dict[str, dict[str, Any]]:
+    """Entries of dvc.lock for the outputs of the last steps, by path."""
+    stages = _locked_stages(root)
     last = [stages.get(f"{step}@{dataset}", {}) for step in ("split", "validate")]
     return {out["path"]: out for stage in last for out in stage.get("outs", [])}
 

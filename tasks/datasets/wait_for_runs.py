@@ -20,6 +20,8 @@ from tasks.datasets.lock import checkout_lock
 
 WAITED = Path("data/pins/waited")
 """The output of the stage, which never changes: stages after it run only if something else has changed."""
+WAITED_TEXT = "written by the stage wait_for_runs; never changes\n"
+"""Its text: it is in git, so that `dvc repro --dry` works in a clone."""
 WAITING = "runs of this checkout use its data; waiting for them to end"
 POLL_SECONDS = 0.2
 
@@ -37,7 +39,7 @@ def main(root: Path) -> None:
         time.sleep(POLL_SECONDS)
     (root / WAITED).parent.mkdir(parents=True, exist_ok=True)
     if not (root / WAITED).exists():
-        (root / WAITED).write_text("written by the stage wait_for_runs; never changes\n", encoding="utf-8")
+        (root / WAITED).write_text(WAITED_TEXT, encoding="utf-8")
     if dvc is None or os.fork():
         os._exit(0)  # the other process holds the lock from here on
     os.setsid()

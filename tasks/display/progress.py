@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeRemainingColumn
 
 from pipelines.lineage.results import EXAMPLES, SAMPLE, Result
+from pipelines.messages.translation import message
 from pipelines.reports.elements.wording import metric_name
 
 WIDTH = 16
@@ -70,9 +71,9 @@ class TerminalProgress:
             began, first = now, tokens
         rate = (tokens - first) / (now - began) if now > began else 0.0
         self._rates[label] = (began, first, rate)
-        shown = [f"{tokens / 1e6:.2f}M tokens"]
+        shown = [message("{millions:.2f}M tokens", millions=tokens / 1e6)]
         if rate:
-            shown.append(f"{rate / 1e3:.1f}k tokens/s")
+            shown.append(message("{thousands:.1f}k tokens/s", thousands=rate / 1e3))
         for name, words in _figures(metric):
             if name in line:
                 shown.append(f"{words} {line[name]:.3f}")
@@ -91,7 +92,7 @@ class TerminalProgress:
             self._bars.remove_task(self._tasks.pop(label))
         words = [f"{label:<{WIDTH}} {_duration(seconds):>7}"]
         if result.tokens:
-            words.append(f"{result.tokens / 1e6:6.2f}M tokens")
+            words.append(message("{millions:6.2f}M tokens", millions=result.tokens / 1e6))
             words.append(f"{result.tokens / seconds / 1e3:5.1f}k/s")
         for name, shown in reversed(_figures(metric)):
             if name in result.metrics:
@@ -99,7 +100,8 @@ class TerminalProgress:
                 break
         if SAMPLE in result.metrics:
             sample, examples = (int(result.metrics[name]) for name in (SAMPLE, EXAMPLES))
-            words.append(f"(on {examples:,} examples; in each epoch on {sample:,} of them)")
+            line = "(on {examples:,} examples; in each epoch on {sample:,} of them)"
+            words.append(message(line, examples=examples, sample=sample))
         words += [f"({trouble}; resumed from an earlier one)" for trouble in result.passed_over]
         line = "  ".join(words)
         self.print_line(line)
@@ -108,7 +110,10 @@ class TerminalProgress:
 
 def _figures(metric: str) -> list[tuple[str, str]]:
     """Key and label of the metrics that are shown of a step."""
-    return [("train/loss", "loss"), (f"validation/{metric}", f"validation {metric_name(metric)}")]
+    return [
+        ("train/loss", message("loss")),
+        (f"validation/{metric}", message("validation {metric}", metric=metric_name(metric))),
+    ]
 
 
 def _duration(seconds: float) -> str:

@@ -35,7 +35,9 @@ class BackboneSize:
             table = "hidden_size" in self.dims or Ability.COUNTED in self.offers
             return float(self.dims.get("num_hidden_layers") or (0 if table else USUAL_LAYERS))
         first, *others = (self.dims.get(stack.count_key) for stack in self._architecture.stacks.values())
-        return float(first or USUAL_LAYERS) + sum(float(count or 0) for count in others)
+        # layers that share their weights are computed as often as others
+        computed = max(first or 0, self.dims.get("num_hidden_layers") or 0)
+        return float(computed or USUAL_LAYERS) + sum(float(count or 0) for count in others)
 
     @property
     def _architecture(self) -> Architecture | None:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.lineage import hardware
 from pipelines.lineage.provenance import Provenance
+from pipelines.messages.translation import message
 from pipelines.recipe.plan import Plan, Step
 from tasks.estimates.machine_speed import slowness
 from tasks.estimates.work import KnownStep, TableSize, Work, backbone_description, tables_of, work_of
@@ -85,8 +86,11 @@ class RunEstimate:
     def text(self) -> str:
         """The duration and its range as text."""
         low, high = self.seconds / self.off_by, self.seconds * self.off_by
-        unit, size = ("seconds", 1) if self.seconds < 100 else ("minutes", 60)
-        return f"about {self.seconds / size:.0f} {unit} ({low / size:.0f} to {high / size:.0f})"
+        if self.seconds < 100:
+            return message("about {mean:.0f} seconds ({low:.0f} to {high:.0f})", mean=self.seconds, low=low, high=high)
+        return message(
+            "about {mean:.0f} minutes ({low:.0f} to {high:.0f})", mean=self.seconds / 60, low=low / 60, high=high / 60
+        )
 
 
 def estimate_run(

@@ -123,7 +123,7 @@ def work_of(one: KnownStep, others: Mapping[str, KnownStep], tables: Mapping[str
         return _judged(one, others, tables)
     if stage.lines:
         return summed([work_of(line, others, tables) for line in lines_of_step(one)])
-    backbone = _backbone(one, others)
+    backbone = backbone_of(one, others)
     if stage.kind.reads_plain_text:
         return _plain(one, others, backbone, tables)
     return _labelled(one, others, backbone, tables)
@@ -132,7 +132,7 @@ def work_of(one: KnownStep, others: Mapping[str, KnownStep], tables: Mapping[str
 def backbone_description(one: KnownStep, others: Mapping[str, KnownStep]) -> str:
     """Description of the backbone that a step trains, or of its first subject's; empty when unknown."""
     first = next(iter(one.parents.values()), "") if one.stage.kind.judges else ""
-    return _backbone(others.get(first, one), others).described
+    return backbone_of(others.get(first, one), others).described
 
 
 def _plain(
@@ -222,7 +222,7 @@ def _judged(one: KnownStep, others: Mapping[str, KnownStep], tables: Mapping[str
     operations = scoring = layers = written = 0.0
     for fingerprint in one.parents.values():
         if fingerprint in others:
-            subject, backbone = others[fingerprint], _backbone(others[fingerprint], others)
+            subject, backbone = others[fingerprint], backbone_of(others[fingerprint], others)
             for one_pass in passes:
                 length = min(float(subject.stage.budget.length), one_pass.tokens)
                 operations += ANSWERING * forward_operations(backbone, round(length)) * length * one_pass.rows
@@ -244,14 +244,14 @@ def _judged(one: KnownStep, others: Mapping[str, KnownStep], tables: Mapping[str
 
 def _scoring(one: KnownStep, others: Mapping[str, KnownStep], backbone: BackboneSize) -> float:
     """Operations of scoring the whole vocabulary for one token."""
-    return 2 * backbone.width * (_vocabulary(one, others) + backbone.width)
+    return 2 * backbone.width * (vocabulary_of(one, others) + backbone.width)
 
 
 def _writes(stage: Stage) -> bool:
     return stage.head is not None and Signal.TARGET_LOGITS in stage.head.provides
 
 
-def _backbone(one: KnownStep, others: Mapping[str, KnownStep]) -> BackboneSize:
+def backbone_of(one: KnownStep, others: Mapping[str, KnownStep]) -> BackboneSize:
     """The backbone that a step trains, which one of its ancestors may define."""
     seen: KnownStep | None = one
     while seen is not None:
@@ -266,7 +266,7 @@ def _backbone(one: KnownStep, others: Mapping[str, KnownStep]) -> BackboneSize:
     return BackboneSize({})
 
 
-def _vocabulary(one: KnownStep, others: Mapping[str, KnownStep]) -> float:
+def vocabulary_of(one: KnownStep, others: Mapping[str, KnownStep]) -> float:
     seen: KnownStep | None = one
     while seen is not None:
         if seen.stage.tokenizer is not None:

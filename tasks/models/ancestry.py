@@ -28,6 +28,7 @@ from pipelines.corpora.shards.digests import dvc_digest
 from pipelines.errors import CursusError
 from pipelines.lineage.provenance import DataSource, Provenance
 from pipelines.lineage.store import Store
+from pipelines.messages.translation import message
 from pipelines.task_families import TaskFamily
 from pipelines.task_families.labelled_tables import read_as
 from tasks.models.default import CHAMPION, champion_of, executions, latest_model
@@ -71,7 +72,7 @@ def lineage(root: Path, store: Store, reference: str) -> str:
     }
     lines = [heading, ""]
     if tables:
-        lines += ["data", *_table_lines(root, tables), ""]
+        lines += [message("data"), *_table_lines(root, tables), ""]
     return "\n".join([*lines, *_tree_lines(records, fingerprint)]) + "\n"
 
 
@@ -146,12 +147,12 @@ def _table_lines(root: Path, tables: Mapping[str, tuple[str, DataSource]]) -> li
 def _count(path: Path, digest: str) -> str:
     """The number of rows, if the table still exists and is unchanged."""
     if not path.exists():
-        return "no longer exists"
+        return message("no longer exists")
     if dvc_digest(path) != digest:
-        return "changed since"
+        return message("changed since")
     import pyarrow.dataset
 
-    return f"{pyarrow.dataset.dataset(path).count_rows():,} rows"
+    return message("{rows:,} rows", rows=pyarrow.dataset.dataset(path).count_rows())
 
 
 def _tree_lines(records: Mapping[str, Provenance], subject: str) -> list[str]:
@@ -163,7 +164,8 @@ def _tree_lines(records: Mapping[str, Provenance], subject: str) -> list[str]:
             roots.append(name)
         else:
             children.setdefault(parent, []).append(name)
-    header = AncestryRow("models", ("", "made as", "reads", "tokens", "key figure", "when (UTC)", "took"))
+    heads = (message("reads"), message("tokens"), message("key figure"), message("when (UTC)"), message("took"))
+    header = AncestryRow(message("models"), ("", message("made as"), *heads))
     rows = [header, *(row for name in roots for row in _branch(name, records, children, subject, "", ""))]
     aligned = _columns([(row.tree, *row.cells) for row in rows])
     lines = []
@@ -192,8 +194,8 @@ def _branch(
         if parent != _main_parent(record, records) or role.startswith("features")
     ]
     if record.identity.get("untrained"):
-        others.insert(0, "random weights: only the architecture and the vocabulary are the parent's")
-    judges = "judges " if record.judges else ""
+        others.insert(0, message("random weights: only the architecture and the vocabulary are the parent's"))
+    judges = message("judges ") if record.judges else ""
     mark = " ◀" if name == subject else ""
     yield AncestryRow(
         joint + label(record) + mark,

@@ -12,6 +12,7 @@ from pipelines.components import did_you_mean
 from pipelines.errors import CursusError, StoreError
 from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Store
+from pipelines.messages.translation import message
 from pipelines.recipe.final_models import LineageStep, final_model
 from pipelines.reports.score_tables import EXECUTION, is_smoke
 from tasks.decisions.journal import PromotionJournal
@@ -45,7 +46,8 @@ def default_model(root: Path, store: Store, dataset: str | None = None) -> Chose
     model = champion_of(store, name)
     if model is not None:
         return model
-    return ChosenModel(candidate.fingerprint, f"{candidate.stage} of the latest run on {name}; no model is champion")
+    why = message("{stage} of the latest run on {dataset}; no model is champion", stage=candidate.stage, dataset=name)
+    return ChosenModel(candidate.fingerprint, why)
 
 
 @dataclass(frozen=True)
@@ -58,11 +60,11 @@ class LatestModel:
 
 
 def latest_model(root: Path, dataset: str | None = None) -> LatestModel:
-    """The final model of the latest execution, on `dataset` if it is given, that has one. Raises CursusError when there
-    is none."""
+    """The final model of the latest execution, on `dataset` if it is given, that has one; measurements of claims and
+    lattices have none. Raises CursusError when there is none."""
     known = executions(root)
     for execution in known:
-        if dataset is None or execution["dataset"] == dataset:
+        if not execution.get("measurement") and dataset in (None, execution["dataset"]):
             final = final_model([LineageStep.read(step) for step in execution["steps"]])
             if final is not None:
                 return LatestModel(final.fingerprint, final.stage, execution)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 import shutil
+import subprocess
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -21,6 +22,7 @@ from pipelines.corpora.documentation.installation import python_files
 from pipelines.errors import CursusError
 from pipelines.recipe.catalogue import FAMILIES
 from pipelines.shipped import shipped_folder
+from tasks.datasets.wait_for_runs import WAITED, WAITED_TEXT
 
 TEMPLATES = ("text", "chinese", "empty")
 COPIED = ("prefect.yaml", "automations", ".dvcignore", ".dvc/config", ".dvc/.gitignore")
@@ -64,8 +66,22 @@ def create(folder: Path, template: str) -> None:
         _write(folder / "recipes" / "own.yaml", _template(f"{template}.recipe.yaml"))
     families = "".join(f"\n- `{PARTS}/{family}/`: like `{package}`" for family, package in FAMILIES.items())
     _write(folder / PARTS / "README.md", f"{_template('parts.md')}{families}\n")
+    _write(folder / WAITED, WAITED_TEXT)
     if template == "text":
         _write_example_texts(folder)
+    if _is_versioned(folder):
+        config = folder / ".dvc" / "config"
+        kept = [line for line in config.read_text(encoding="utf-8").splitlines(True) if "no_scm" not in line]
+        _write(config, "".join(kept))
+
+
+def _is_versioned(folder: Path) -> bool:
+    """Whether the project is in a git repository, which is made unless it is inside of one; False without git."""
+    try:
+        inside = subprocess.run(["git", "rev-parse"], cwd=folder, capture_output=True).returncode == 0
+        return inside or subprocess.run(["git", "init", "--quiet"], cwd=folder, capture_output=True).returncode == 0
+    except OSError:
+        return False
 
 
 def _template(name: str) -> str:

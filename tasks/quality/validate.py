@@ -22,21 +22,16 @@ from pipelines.corpora.shards.tables import origin
 from pipelines.corpora.shards.writing import read_json, replaced_atomically, write_json
 from pipelines.corpora.steps.step import DataStep, begin, run_step
 from pipelines.errors import QualityError
+from tasks.quality.acceptance import ACCEPTED, VERDICT, accept, accepts_drift, reference_profile
 from tasks.quality.data_docs import index_page, refuses, run_suites
 from tasks.quality.questions import questions
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-ACCEPTED = "accepted.json"
-"""Profiles of the last accepted version and of the one before it.
-
-No DVC output, so that it survives a rejected version.
-"""
-
 
 def validate(dataset: str, root: Path) -> None:
-    """Write verdict.json, profile.json and the Data Docs.
+    """Write verdict.json, profile.json and the Data Docs, with a copy of the verdict that outlives a rejected version.
 
     Raises QualityError, which names the first failed expectation with five rows.
     """
@@ -44,7 +39,7 @@ def validate(dataset: str, root: Path) -> None:
     summary = read_json(step.home / "summary.json")
     evidence = gather_evidence(step, summary)
     profile = dataset_profile(evidence)
-    before = reference_profile(step.home / ACCEPTED, profile)
+    before = None if accepts_drift(dataset) else reference_profile(step.home / ACCEPTED, profile)
     suites = {
         name: questions(name, step.settings, before and before["tables"].get(name))
         for name in all_tables(step.settings)
@@ -53,31 +48,19 @@ def validate(dataset: str, root: Path) -> None:
     with replaced_atomically(documents) as folder:
         results = run_suites(suites, lambda name: frame(name, evidence, step), folder)
         (folder / "index.html").write_text(index_page(dataset, results, folder), encoding="utf-8")
-    verdict = {
-        "dataset": dataset,
-        "success": all(result["success"] for result in results.values()),
-        "tables": results,
-        "data_docs": (documents / "index.html").relative_to(root).as_posix(),
-    }
+        verdict = {
+            "dataset": dataset,
+            "success": all(result["success"] for result in results.values()),
+            "tables": results,
+            "data_docs": (documents / "index.html").relative_to(root).as_posix(),
+        }
+        write_json(folder / VERDICT, verdict)
     write_json(step.home / "profile.json", profile)
-    write_json(step.home / "verdict.json", verdict)
+    write_json(step.home / VERDICT, verdict)
     if not verdict["success"]:
         raise QualityError(failure_message(verdict))
-    write_json(step.home / ACCEPTED, {"accepted": profile, "before": before})
+    accept(step.home / ACCEPTED, profile, before)
     step.finished()
-
-
-def reference_profile(path: Path, profile: dict[str, Any]) -> dict[str, Any] | None:
-    """The profile that a version is compared with: the last accepted one, or the one before if that equals this
-    version.
-
-    Validating a version again therefore gives the same results.
-    """
-    if not path.is_file():
-        return None
-    known = read_json(path)
-    reference: dict[str, Any] | None = known["before"] if known["accepted"] == profile else known["accepted"]
-    return reference
 
 
 def frame(table: str, evidence: DatasetEvidence, step: DataStep) -> DataFrame:
@@ -113,8 +96,8 @@ def failure_message(verdict: dict[str, Any]) -> str:
         lines.append(f"{row.get('stands_at')}  {shown}{row.get('text')!r}")
     lines += [f"also failed: {table}: {entry['expectation']} ({entry['meaning']})" for table, entry in failed[1:]]
     if any(entry["expectation"] == "expect_no_drift" for _, entry in failed):
-        lines.append(f"if the change is intended, delete data/prepared/{verdict['dataset']}/{ACCEPTED} and run again")
-    lines.append(f"all results: {verdict['data_docs']} and data/prepared/{verdict['dataset']}/verdict.json")
+        lines.append(f"if the change is intended: cursus data {verdict['dataset']} --accept")
+    lines.append(f"all results: {verdict['data_docs']} and data/docs/{verdict['dataset']}/{VERDICT}")
     return "\n".join(lines)
 
 

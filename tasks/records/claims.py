@@ -3,7 +3,7 @@
 docs/claims/<recipe>.<claim>.<data>.json   one record, written after a measurement, replaced by the next; the data of a
                                            claim about several datasets are joined by `+`, variants of the recipe follow
 docs/claims/<form>.svg                     all claims of a form, generated from their records
-docs/claims.md                             generated from all records and nothing else
+docs/claims.md                             generated from all records, and from what has changed since each
 
 python -m tasks.records.claims             # writes page and drawings again
 
@@ -20,9 +20,10 @@ from typing import Any
 from pyarrow import parquet
 
 from pipelines.judging.certainty.resampling import RESAMPLES
-from pipelines.judging.claims import ComparedSide
-from pipelines.judging.claims.judgement import verdict_of_all
+from pipelines.judging.claims import ComparedSide, Verdict
+from pipelines.judging.claims.judgement import MeasuredSide, estimate, verdict_of_all
 from pipelines.judging.claims.pair import PairForm
+from pipelines.judging.samples import CONSTANT
 from pipelines.lineage.disk import write_text_atomically
 from pipelines.lineage.locks import Lock
 from pipelines.recipe.claim import Claim
@@ -30,18 +31,22 @@ from pipelines.recipe.claims import Measurement
 from pipelines.task_families.labelled_tables import MAIN, labelled_table
 from tasks.datasets.prepared import Prepared
 from tasks.environment import project_root, state_folder
+from tasks.records.claim_conditions import items_record, machine_record, sources_record
 from tasks.records.claims_page import render_claims
 from tasks.records.claims_plots import drawings
+from tasks.records.fairness import fairness_record, training_record
 from tasks.records.measured_claim import MeasuredClaim
 from tasks.records.measurements import cost_record, dataset_record, read_records, write_record
+from tasks.records.standings import measured_definitions, standing
 
 RECORDS = Path("docs/claims")
 PAGE = Path("docs/claims.md")
+TOO_NEAR: Verdict = "too near chance"
 
 
 def record_claim(root: Path, measured: MeasuredClaim, variants: Sequence[str] = ()) -> dict[str, Any]:
     """Write the record of a finished measurement, regenerate the page, and return the record."""
-    record = claim_record(measured, variants)
+    record = claim_record(root, measured, variants)
     data = "+".join(dict.fromkeys(name for part in measured.parts for name in (part.trained, part.judged)))
     path = root / RECORDS / f"{'.'.join((measured.recipe.name, measured.name, data, *variants))}.json"
     # two measurements may end at the same time: the page of the later one has both
@@ -55,7 +60,7 @@ def record_claim(root: Path, measured: MeasuredClaim, variants: Sequence[str] = 
     return record
 
 
-def claim_record(measured: MeasuredClaim, variants: Sequence[str] = ()) -> dict[str, Any]:
+def claim_record(root: Path, measured: MeasuredClaim, variants: Sequence[str] = ()) -> dict[str, Any]:
     """The record of a measurement: what was claimed, what was measured of whom, and what it cost."""
     claim, figure = measured.claim, measured.figure
     artifacts = measured.everything
@@ -71,16 +76,25 @@ def claim_record(measured: MeasuredClaim, variants: Sequence[str] = ()) -> dict[
         "published": claim.published,
         "form": claim.form.model_dump(mode="json"),
         "data": _data(claim, measured),
+        "on": claim.data,
         "metric": figure.name,
         "unit": figure.unit,
         "judge": next(iter(measured.sources.values())).judge,
         "lower": measured.lower,
-        "seeds": max(len(measured.trained(side)) for side in measured.sides),
+        "seeds": max(len(measured.trained(side)) // measured.draws(side) for side in measured.sides),
+        "pretraining_draws": max(map(measured.draws, measured.sides)),
         "draws": {"resamples": RESAMPLES, "seed": measured.seed},
-        "verdict": verdict_of_all([one.verdict for one in measured.contrasts]),
+        "verdict": TOO_NEAR if measured.near_chance else verdict_of_all([one.verdict for one in measured.contrasts]),
+        "baselines": _baselines(measured),
         **(_pair(measured) if is_pair(measured) else _sides_and_contrasts(measured)),
+        "fairness": _fairness(measured),
+        "tuning": [one.tuning.record(part.trained) for part, one in measured.parts.items() if one.tuning],
         "started": newest.provenance.environment.started,
         "commit": newest.provenance.environment.commit,
+        **sources_record(list(artifacts.values())),
+        "machine": machine_record([one for side in measured.sides for one in measured.trained(side)]),
+        "items": items_record(comparisons),
+        **measured_definitions(root, measured),
         "cost": cost_record(seconds, len(artifacts) - len(comparisons)),
     }
 
@@ -116,7 +130,13 @@ def _pair(measured: MeasuredClaim) -> dict[str, Any]:
 def _difference(judged: Mapping[str, Any]) -> dict[str, Any]:
     low, high = judged["low"], judged["high"]
     verdict = "better" if low > 0 else "worse" if high < 0 else "cannot tell"
-    return {"difference": judged["effect"], "low": low, "high": high, "verdict": verdict}
+    return {
+        "difference": judged["effect"],
+        "low": low,
+        "high": high,
+        "verdict": verdict,
+        "variance": judged["variance"],
+    }
 
 
 def _sides_and_contrasts(measured: MeasuredClaim) -> dict[str, Any]:
@@ -139,13 +159,49 @@ def _sides_and_contrasts(measured: MeasuredClaim) -> dict[str, Any]:
     }
 
 
+def _fairness(measured: MeasuredClaim) -> dict[str, Any]:
+    models = [measured.trained(side) for side in measured.claim.form.sides()]
+    return fairness_record(
+        [_training(measured, side) for side in measured.claim.form.sides()],
+        [one[0].provenance.result.get("parameters", 0) for one in models],
+        [one[0].provenance.identity.get("stage", {}) for one in models],
+    )
+
+
+def _training(measured: MeasuredClaim, side: ComparedSide) -> dict[str, Any]:
+    part = measured.sides[side]
+    examples = _examples(measured.parts[part].prepared, part)
+    return training_record(measured.trained(side), measured.everything, examples)
+
+
+def _baselines(measured: MeasuredClaim) -> list[dict[str, Any]]:
+    """The figure of every baseline without a network, on each set of items that the claim judges."""
+    result = []
+    for side in {measured.sides[side].items: side for side in measured.sides}.values():
+        score = measured.measured(side, measured.figure).score
+        for name, rows in measured.baselines(side, measured.figure).items():
+            one = estimate(measured.figure, MeasuredSide([rows], "", score), measured.seed)
+            kind, _, label = name.partition(":")
+            result.append(
+                {
+                    "name": label,
+                    "binds": f"{kind}:" == CONSTANT,
+                    "judged": measured.sides[side].judged,
+                    "figure": one.record(),
+                }
+            )
+    return result
+
+
 def _models(measured: MeasuredClaim, side: ComparedSide) -> dict[str, Any]:
     trained = measured.trained(side)
     return {
         "fingerprints": [one.fingerprint for one in trained],
+        "pretraining_draws": measured.draws(side),
         "parameters": trained[0].provenance.result.get("parameters", 0),
         "tokens": sum(one.provenance.result.get("tokens", 0) for one in trained),
         "seconds": round(sum(one.provenance.environment.seconds for one in trained), 1),
+        "training": _training(measured, side),
     }
 
 
@@ -168,8 +224,9 @@ def _examples(prepared: Prepared, part: Measurement) -> dict[str, int]:
 
 
 def render_page(root: Path) -> str:
-    """The text of docs/claims.md, from the records alone."""
-    return render_claims(read_records(root / RECORDS))
+    """The text of docs/claims.md, from the records alone but for what has changed since each."""
+    records = read_records(root / RECORDS)
+    return render_claims(records, [standing(root, one) for one in records])
 
 
 def write_drawings(root: Path) -> None:

@@ -6,15 +6,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pipelines.reports.elements.wording import metric_name
+from pipelines.reports.score_tables import BASELINE_NAMES
+from tasks.records.claim_conditions import COLUMNS as CONDITION_COLUMNS
+from tasks.records.claim_conditions import CONDITIONS, condition_rows
+from tasks.records.claim_significance import adjusted_p_values, adjusted_text
+from tasks.records.standings import Standing
 
 HEADER = """\
 # Claims
 
 Written by `cursus claim` from the records in `docs/claims/`: do not edit.
 
-The effect is the system's score minus the baseline's on the same test examples, both trained on the same
-data, tokens, steps and seeds; in brackets its 95 % interval, bootstrapped over seeds and examples.
-*Reproduced* means that the whole interval is above the claimed minimum, *not reproduced* that it is below.
+The effect is the system's score minus the baseline's on the same test examples; in brackets its 95 % interval, over
+seeds and examples, and over draws of pre-training where there are several. What both sides had in common, and what not,
+is [below](#how-each-was-measured).
+*Reproduced* means that the whole interval is above the claimed minimum, *not reproduced* that it is below, *too near
+chance* that no side is surely above the better answer that reads no text: the most frequent class of the training
+table, or of the test table. TF-IDF is shown beside them, and decides nothing. A verdict is that of one claim alone;
+*p (Holm)* is corrected for all claims of this page together, and says where a verdict is not certain among so many.
 The published figures were noted without access to the papers: look them up before you quote them.
 """
 OTHER_FORMS = """\
@@ -29,20 +38,29 @@ interval follows from the recipe alone.
 
 FORM_OF_OLD = "greater"
 """Form of the records that were written before there were others."""
-COMMON_COLUMNS = ("effect [95 %]", "verdict", "published", "seeds", "cost")
-PAIR_COLUMNS = ("claim", "data", "metric", "baseline", "system", *COMMON_COLUMNS)
-OTHER_COLUMNS = ("claim", "data", "figure", "form", "measured [95 %]", *COMMON_COLUMNS)
+COMMON_COLUMNS = ("effect [95 %]", "verdict", "p (Holm)", "published", "seeds", "cost")
+NO_NETWORK = "without a network"
+PAIR_COLUMNS = ("claim", "data", "metric", NO_NETWORK, "baseline", "system", *COMMON_COLUMNS)
+OTHER_COLUMNS = ("claim", "data", "figure", NO_NETWORK, "form", "measured [95 %]", *COMMON_COLUMNS)
 METRIC_COLUMNS = ("claim", "metric", "baseline", "system", "effect [95 %]")
 
 
-def render_claims(records: Sequence[Mapping[str, Any]]) -> str:
-    """The text of the page."""
+def render_claims(records: Sequence[Mapping[str, Any]], standings: Sequence[Standing]) -> str:
+    """The text of the page; `standings` are those of the records."""
+    adjusted = adjusted_p_values(records)
+    tested = list(zip(records, map(adjusted_text, records, adjusted), strict=True))
     pairs = [record for record in records if "effect" in record]
     others = [record for record in records if "contrasts" in record]
-    lines = [HEADER, *_table(PAIR_COLUMNS, map(_pair, pairs)), *_images(pairs)]
+    rows = (_pair(record, text) for record, text in tested if "effect" in record)
+    lines = [HEADER, *_table(PAIR_COLUMNS, rows), *_images(pairs)]
     if others:
-        lines += ["", OTHER_FORMS, *_table(OTHER_COLUMNS, map(_other, others))]
+        lines += [
+            "",
+            OTHER_FORMS,
+            *_table(OTHER_COLUMNS, (_other(one, text) for one, text in tested if "contrasts" in one)),
+        ]
         lines += _images([record for record in others if form_of(record) not in set(map(form_of, pairs))])
+    lines += ["", CONDITIONS, *_table(CONDITION_COLUMNS, condition_rows(records, [*map(title, records)], standings))]
     metrics = (row for record in pairs for row in _other_metrics(record))
     lines += ["", "## Other metrics", "", *_table(METRIC_COLUMNS, metrics)]
     return "\n".join(lines) + "\n"
@@ -85,6 +103,22 @@ def effects(record: Mapping[str, Any]) -> str:
         (only,) = contrasts
         return effect(only, record) + _required(only, record)
     return "; ".join(f"{one['label']} {effect(one, record)}" for one in contrasts)
+
+
+def seeds_text(record: Mapping[str, Any]) -> str:
+    """Number of seeds, and of draws of pre-training where there are several: `5 × 3 draws`."""
+    draws = record.get("pretraining_draws", 1)
+    return f"{record['seeds']}" + (f" × {draws} draws" if draws > 1 else "")
+
+
+def baselines_text(record: Mapping[str, Any]) -> str:
+    """The figures of the baselines without a network; empty where there are none for the data, or none was kept."""
+    several = "several" in record["data"]
+    return ", ".join(
+        f"{BASELINE_NAMES.get(one['name'], one['name'])}{' on ' + one['judged'] if several else ''} "
+        f"{one['figure']['mean']:.3f}"
+        for one in record.get("baselines", ())
+    )
 
 
 def dataset_names(record: Mapping[str, Any]) -> str:
@@ -134,35 +168,39 @@ def _examples(record: Mapping[str, Any]) -> str:
     )
 
 
-def _pair(record: Mapping[str, Any]) -> list[str]:
+def _pair(record: Mapping[str, Any], adjusted: str) -> list[str]:
     metric, measured = record["metric"], record["effect"]
     required = f" (required: above {record['at_least']:+.3f})" if record["at_least"] else ""
     return [
         _title(record),
         _examples(record),
         metric,
+        baselines_text(record),
         f"{record['baseline']['stage']} {record['baseline'][metric]['mean']:.3f}",
         f"{record['system']['stage']} {record['system'][metric]['mean']:.3f}",
         f"{measured['difference']:+.3f} [{measured['low']:+.3f}, {measured['high']:+.3f}]{required}",
         f"**{record['verdict']}**",
+        adjusted,
         record["published"],
-        str(record["seeds"]),
+        seeds_text(record),
         _cost(record),
     ]
 
 
-def _other(record: Mapping[str, Any]) -> list[str]:
+def _other(record: Mapping[str, Any], adjusted: str) -> list[str]:
     several = "several" in record["data"]
     return [
         _title(record),
         _examples(record),
         figure_name(record),
+        baselines_text(record),
         record["form"]["name"].replace("_", " "),
         "; ".join(_side(side, record, several) for side in record["sides"]),
         effects(record),
         f"**{record['verdict']}**",
+        adjusted,
         record["published"],
-        str(record["seeds"]),
+        seeds_text(record),
         _cost(record),
     ]
 

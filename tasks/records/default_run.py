@@ -1,7 +1,7 @@
 """The figures of the default run in README, from the record of an execution.
 
-docs/default_run.json     scores, steps of the ladder, time, commit and machine of a finished execution
-README.md                 between two comments: written from the record and nothing else
+docs/default_run.json        scores, steps of the ladder, time, commit and machine of a finished execution
+README.md, README.zh.md      between two comments: written from the record and nothing else
 
 python -m tasks.records.default_run [EXECUTION]     # a new record of an execution in reports/; without it, README anew
 """
@@ -18,19 +18,21 @@ from typing import Any
 
 from pipelines.errors import DataError
 from pipelines.lineage.disk import write_text_atomically
+from pipelines.messages.translation import ENGLISH, in_language, message
 from pipelines.recipe.load import Library
 from pipelines.recipe.schema import Recipe
 from pipelines.reports.elements.axes import duration
-from pipelines.reports.elements.wording import difference, measured_in, metric_name, score, span
+from pipelines.reports.elements.wording import change, metric_name, score, span
+from pipelines.reports.score_tables import BASELINE_NAMES
 from tasks.datasets.planning import store_folder
 from tasks.environment import project_root
 from tasks.records.measurements import cost_record
 
 RECORD = Path("docs/default_run.json")
-PAGE = Path("README.md")
+PAGES = {ENGLISH: Path("README.md"), "zh": Path("README.zh.md")}
+"""Language → the page in which the record is shown."""
 BEGIN = "<!-- written by `python -m tasks.records.default_run`: do not edit -->"
 END = "<!-- end of what is written -->"
-BASELINES = {"majority": "majority class", "tfidf": "TF-IDF + logistic regression"}
 
 
 def record_of(root: Path, execution: str) -> dict[str, Any]:
@@ -71,47 +73,54 @@ def settings_digest(recipe: Recipe) -> str:
     return sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
 
 
-def block(record: Mapping[str, Any]) -> str:
-    """What README says of the default run, with the comments around it."""
+def block(record: Mapping[str, Any], language: str = ENGLISH) -> str:
+    """What README says of the default run, in `language`, with the comments around it."""
+    with in_language(language):
+        return "\n".join([BEGIN, *_lines(record), END])
+
+
+def _lines(record: Mapping[str, Any]) -> list[str]:
     metric, cost = record["metric"], record["cost"]
-    rows = [(BASELINES[one["name"]], one[metric], "") for one in record["baselines"]]
+    rows = [(message(BASELINE_NAMES[one["name"]]), one[metric], "") for one in record["baselines"]]
     changes = {step["to"]: step for step in record["ladder"][:-1]}
     rows += [(f"`{one['stage']}`", one[metric], _change(changes.get(one["stage"]), metric)) for one in record["stages"]]
-    seeds = max(len(one["seeds"]) for one in record["stages"])
-    day = datetime.fromisoformat(record["started"]).strftime("%d %B %Y").lstrip("0")
-    return "\n".join(
-        [
-            BEGIN,
-            f"{duration(cost['seconds'])} on {cost['cores']} cores of an {cost['processor']} once the data is prepared "
-            f"({day}, commit {record['commit'][:8]});",
-            f"{metric_name(metric)} on {record['examples']:,} test examples with 95 % intervals, up to {seeds} seeds.",
-            "",
-            f"| model | {metric_name(metric)} | against the stage before |",
-            "|---|---|---|",
-            *(
-                f"| {name} | {score(one['mean'], metric)} [{span(one['low'], one['high'], metric)}] | {change} |"
-                for name, one, change in rows
-            ),
-            "",
-            f"All stages together: {_change(record['ladder'][-1], metric)}.",
-            END,
-        ]
-    )
+    return [
+        message(
+            "{duration} on {cores} cores of an {processor} once the data is prepared "
+            "({day.day} {day:%B} {day.year}, commit {commit});",
+            duration=duration(cost["seconds"]),
+            cores=cost["cores"],
+            processor=cost["processor"],
+            day=datetime.fromisoformat(record["started"]),
+            commit=record["commit"][:8],
+        ),
+        message(
+            "{metric} on {examples:,} test examples with 95 % intervals, up to {seeds} seeds.",
+            metric=metric_name(metric),
+            examples=record["examples"],
+            seeds=max(len(one["seeds"]) for one in record["stages"]),
+        ),
+        "",
+        message("| model | {metric} | against the stage before |", metric=metric_name(metric)),
+        "|---|---|---|",
+        *(
+            f"| {name} | {score(one['mean'], metric)} [{span(one['low'], one['high'], metric)}] | {shown} |"
+            for name, one, shown in rows
+        ),
+        "",
+        message("All stages together: {change}.", change=_change(record["ladder"][-1], metric)),
+    ]
 
 
 def _change(step: Mapping[str, Any] | None, metric: str) -> str:
-    if step is None:
-        return ""
-    effect = step[metric]
-    ends = f"{difference(effect['low'], metric)}, {difference(effect['high'], metric)}"
-    return f"{difference(effect['difference'], metric)} {measured_in(metric)} [{ends}]: {step['verdict']}"
+    return "" if step is None else change(step[metric], metric, step["verdict"])
 
 
-def with_block(page: str, record: Mapping[str, Any]) -> str:
-    """The page with its block written anew."""
+def with_block(page: str, record: Mapping[str, Any], language: str = ENGLISH) -> str:
+    """The page in `language` with its block written anew."""
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
-    return f"{before}{block(record)}{after}"
+    return f"{before}{block(record, language)}{after}"
 
 
 def main(words: Sequence[str]) -> None:
@@ -120,8 +129,9 @@ def main(words: Sequence[str]) -> None:
         record = record_of(root, words[0])
         write_text_atomically(root / RECORD, json.dumps(record, indent=1) + "\n")
     record = json.loads((root / RECORD).read_text(encoding="utf-8"))
-    page = root / PAGE
-    write_text_atomically(page, with_block(page.read_text(encoding="utf-8"), record))
+    for language, name in PAGES.items():
+        page = root / name
+        write_text_atomically(page, with_block(page.read_text(encoding="utf-8"), record, language))
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from pipelines.recipe.plan import Plan
 from pipelines.reports.elements.axes import count
 from pipelines.reports.elements.path_costs import factor_costs, path_costs
 from pipelines.reports.elements.wording import capital, metric_name, score, span
+from pipelines.reports.score_tables import BASELINE_NAMES
 from pipelines.reports.sections.lattice import settled_by
 from tasks.datasets.prepared import Prepared
 from tasks.records.measurements import cost_record, dataset_record, effect_text, read_records, write_record
@@ -126,7 +127,8 @@ def _paths(record: Mapping[str, Any]) -> list[str]:
         if (estimate := baseline.get(metric)) is not None:
             interval = span(estimate["low"], estimate["high"], metric)
             value = f"{score(estimate['mean'], metric)} [{interval}]"
-            lines.append(f"| *{baseline['name']}* | {' | '.join(['' for _ in heads[1:]] + [value])} |")
+            name = BASELINE_NAMES.get(baseline["name"], baseline["name"])
+            lines.append(f"| *{name}* | {' | '.join(['' for _ in heads[1:]] + [value])} |")
     return lines
 
 

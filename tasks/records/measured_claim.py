@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from pipelines.errors import DataError
 from pipelines.judging.claims import ClaimForm, ComparedSide
+from pipelines.judging.claims.chance import near_chance
 from pipelines.judging.claims.judgement import JudgedContrast, MeasuredSide, estimate, judge
 from pipelines.judging.figures import STEP_FIGURES, RecordedFigure
 from pipelines.judging.probes.stage import read_layer_samples
-from pipelines.judging.samples import Samples, read_samples
+from pipelines.judging.samples import CONSTANT, LEARNED, Samples, read_samples
 from pipelines.lineage.store import Artifact, Store
-from pipelines.recipe.claim import Claim
+from pipelines.recipe.claim import MOST_DRAWS, Claim
 from pipelines.recipe.claims import COMPARISON, Measurement, figure_source, measurements
+from pipelines.recipe.draws import draw_name
 from pipelines.recipe.figures import recorded_figures
 from pipelines.recipe.kinds import Kind
 from pipelines.recipe.plan import Plan
@@ -23,6 +26,7 @@ from pipelines.recipe.problems import Setting
 from pipelines.recipe.schema import Recipe
 from pipelines.recipe.tables import setting_of
 from tasks.datasets.prepared import Prepared
+from tasks.records.tuning import Tuning
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,6 +42,8 @@ class MeasuredPart:
     """The dataset on which its stages were trained."""
     judged: Prepared
     """The dataset on which they were judged."""
+    tuning: Tuning | None = None
+    """The search that chose the settings of its stages; None of a claim that tunes nothing."""
 
 
 class MeasuredClaim:
@@ -94,7 +100,32 @@ class MeasuredClaim:
         """The samples of a side's models."""
         part = self.sides[side]
         here = self._recorded(part)[figure.name]
-        return MeasuredSide(self._samples[part][here.sample, side.stage], part.items, here.score)
+        kept = [self._samples[part].get((here.sample, name), []) for name in self._drawn(side)]
+        rows = [one for of_draw in kept for one in of_draw]
+        return MeasuredSide(rows, part.items, here.score, len(kept))
+
+    def baselines(self, side: ComparedSide, figure: RecordedFigure) -> dict[str, NDArray[np.float64]]:
+        """The rows of every baseline without a network on the items of a side, by the names of `samples`."""
+        part = self.sides[side]
+        sample = self._recorded(part)[figure.name].sample
+        return {
+            name: models[0]
+            for (kept, name), models in self._samples[part].items()
+            if kept == sample and name.startswith((CONSTANT, LEARNED))
+        }
+
+    @cached_property
+    def near_chance(self) -> bool:
+        """Whether no side is surely above what answers without reading score."""
+        if self.lower:
+            return False
+        return near_chance(
+            self.form,
+            self.figure,
+            lambda side: self.measured(side, self.figure),
+            lambda side: self.baselines(side, self.figure),
+            self.seed,
+        )
 
     def estimate(self, side: ComparedSide, figure: RecordedFigure) -> dict[str, object]:
         """The record of a side's figure."""
@@ -118,11 +149,23 @@ class MeasuredClaim:
         return {name: judges[source.judge] for name, judges in known.items() if source.judge in judges}
 
     def trained(self, side: ComparedSide) -> list[Artifact]:
-        """The artifacts of a side's models, seeds ascending."""
+        """The artifacts of a side's models, seeds ascending, those of a draw of pre-training together."""
         steps = self.parts[self.sides[side]].plan.steps
-        owner, _, name = side.stage.rpartition("/")
-        own = [step for step in steps if (step.recipe, step.name) == (owner or self.recipe.name, name)]
+        names = [
+            (owner or self.recipe.name, name) for owner, _, name in (one.rpartition("/") for one in self._drawn(side))
+        ]
+        own = [step for name in names for step in steps if (step.recipe, step.name) == name]
         return [one for step in own if (one := self.store.get(step.fingerprint))]
+
+    def draws(self, side: ComparedSide) -> int:
+        """Number of pre-training draws of a side."""
+        return len(self._drawn(side))
+
+    def _drawn(self, side: ComparedSide) -> list[str]:
+        """Names of the stage of a side in every draw of pre-training."""
+        stages = self.parts[self.sides[side]].plan.recipe.stages
+        names = (draw_name(side.stage, draw) for draw in range(1, MOST_DRAWS))
+        return [side.stage, *takewhile(stages.__contains__, names)]
 
     @property
     def everything(self) -> dict[str, Artifact]:
@@ -161,5 +204,7 @@ class MeasuredClaim:
             if measurement == part:
                 for figure in STEP_FIGURES:
                     rows = [np.asarray([[float(values[figure.sample](one))]]) for one in self.trained(side)]
-                    result[figure.sample, side.stage] = rows
+                    size = len(rows) // self.draws(side)
+                    for draw, name in enumerate(self._drawn(side)):
+                        result[figure.sample, name] = rows[draw * size : (draw + 1) * size]
         return result

@@ -32,15 +32,18 @@ def execution_record(
     headline: Headline,
     *,
     smoke: bool = False,
+    measurement: bool = False,
 ) -> dict[str, Any]:
     """The record of an execution: what was requested, every step of the plan, whether it was computed here, and its
-    time, and what it is compared by."""
+    time, and what it is compared by. A `measurement`, of a claim or a lattice, trains models to compare them, none of
+    which is its result."""
     return {
         "id": identifier,
         "recipe": plan.recipe.name,
         "paper": plan.recipe.paper,
         "dataset": dataset,
         "smoke": smoke,
+        "measurement": measurement,
         "parameters": dict(parameters),
         "headline": headline.record(),
         "started": started,

@@ -1,6 +1,6 @@
 """The map of systems: docs/systems.md, made of recipes/systems.yaml, the recipes and the records of measurements.
 
-python -m tasks.records.systems            # writes docs/systems.md
+python -m tasks.records.systems            # writes docs/systems.md, and the list of recipes in README
 python -m tasks.records.systems --print    # prints it instead
 """
 
@@ -31,6 +31,7 @@ from tasks.records import claims, lattices
 from tasks.records.claims_page import dataset_names, effects, figure_name
 from tasks.records.measurements import effect_text, read_records
 from tasks.records.plans import read_plans
+from tasks.records.readme_recipes import write_recipes
 
 RECIPES = Path("recipes")
 PAGE = Path("docs/systems.md")
@@ -96,10 +97,11 @@ def main() -> None:
 
 
 def write_page(root: Path) -> None:
-    """Write docs/systems.md of the project in `root`; nothing where it has no list of systems."""
+    """Write docs/systems.md and the recipes in README of the project in `root`; nothing where it has no list."""
     if known_systems(root / RECIPES):
         (root / PAGE).parent.mkdir(exist_ok=True)
         write_text_atomically(root / PAGE, render_page(root))
+        write_recipes(root)
 
 
 def mapped_systems(root: Path) -> list[MappedSystem]:

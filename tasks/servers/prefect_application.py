@@ -49,10 +49,12 @@ def starting(home: Path) -> Iterator[None]:
 
 def create_application() -> ASGIApp:
     """Prefect's API and UI, as its settings in the environment say, behind `SameOriginOnly`, with `Suggestions`,
-    `OpenLists`, and automations that notify the checkout's own addresses alone."""
+    `OpenLists`, automations that notify the checkout's own addresses alone, and requests that write in turns."""
     from prefect.server.api.server import create_app
 
     from tasks.servers.notification import restrict_actions
+    from tasks.servers.sqlite_transactions import write_in_turns
 
     restrict_actions()
+    write_in_turns()
     return SameOriginOnly(Suggestions(OpenLists(create_app(final=True))))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.errors import CursusError
+from pipelines.judging.limits import EXAMPLE, Limits
 from tasks.datasets.claim_requests import ClaimRequest
 from tasks.datasets.planning import check_stage, lattice_request, load_recipe, resolve_request
 from tasks.servers.suggestions import suggested
@@ -50,6 +51,10 @@ def _lattice(root: Path, config: Mapping[str, Any]) -> None:
     load_recipe(root, lattice_request(root, *names, seeds, sizes, bool(config.get("smoke"))))
 
 
+def _compress(root: Path, config: Mapping[str, Any]) -> None:
+    Limits.parse(str(config.get("within") or EXAMPLE))
+
+
 def _data(root: Path, config: Mapping[str, Any]) -> None:
     resolve_request(root, config.get("dataset"), None, (), False)
 
@@ -59,6 +64,7 @@ CHECKS: Mapping[str, Callable[[Path, Mapping[str, Any]], None]] = {
     "flows.stage.stage": _run,
     "flows.claim.claim": _claim,
     "flows.lattice.lattice": _lattice,
+    "flows.compress.compress": _compress,
     "flows.data.data": _data,
 }
 """Entry point → check of the configuration."""

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipelines.messages.translation import LANGUAGES, localized
 from tasks.display.page_addresses import CARDS, DATA_DOCS, FOLDERS, REPORTS
 
 if TYPE_CHECKING:
@@ -20,8 +21,8 @@ STILL = f"{_ALWAYS}; default-src 'none'; style-src 'unsafe-inline'; img-src data
 SCRIPTED = f"{_ALWAYS} allow-scripts; connect-src 'none'; form-action 'none'"
 POLICIES = {REPORTS: STILL, DATA_DOCS: SCRIPTED, CARDS: STILL}
 """First part of an address → Content-Security-Policy of its pages."""
-ONLY = {CARDS: "card.html"}
-"""First part of an address → the only name that is served there: the folder also has the tables."""
+ONLY = {CARDS: frozenset(localized("card.html", name) for name in LANGUAGES)}
+"""First part of an address → the only names that are served there: the folder also has the tables."""
 
 
 def add_pages(app: Flask, root: Path) -> None:
@@ -33,7 +34,7 @@ def add_pages(app: Flask, root: Path) -> None:
         app.add_url_rule(f"/{name}/", endpoint, view, methods=["GET"], defaults={"page": "index.html"})
 
 
-def _page(folder: Path, policy: str, only: str | None, page: str) -> Response:
+def _page(folder: Path, policy: str, only: frozenset[str] | None, page: str) -> Response:
     """A file below `folder`; anything else is not found, also a link that leads out of it."""
     from flask import abort, send_from_directory
 
@@ -41,7 +42,7 @@ def _page(folder: Path, policy: str, only: str | None, page: str) -> Response:
         path = (folder / page).resolve()
     except ValueError:  # a null character
         abort(404)
-    if not path.is_relative_to(folder.resolve()) or (only is not None and path.name != only):
+    if not path.is_relative_to(folder.resolve()) or (only is not None and path.name not in only):
         abort(404)
     response = send_from_directory(folder, page, max_age=0)
     response.headers["Content-Security-Policy"] = policy

@@ -11,11 +11,14 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import Annotated, Any
 
-from fastapi import FastAPI, HTTPException, Response
+from fastapi import FastAPI, HTTPException, Request, Response
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipelines.errors import CursusError, DataError
+from pipelines.messages.translation import accepted_language, in_language, message
+from pipelines.reports.elements.translated_templates import translating_environment
+from pipelines.reports.elements.wording import plain
 from pipelines.serving.answering.answering_model import AnsweringModel
 from pipelines.serving.answering.examples import parse_example
 from pipelines.task_families import Row, TaskFamily
@@ -110,14 +113,24 @@ def create_application(served: ServedModel, limits: BatchLimits) -> FastAPI:
         return Response(metrics.page(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     @app.get("/", include_in_schema=False, response_class=HTMLResponse)
-    async def page() -> HTMLResponse:
+    async def page(request: Request) -> HTMLResponse:
         nonce = secrets.token_urlsafe(16)
-        text = files(__package__).joinpath(PAGE).read_text(encoding="utf-8").replace("{{ nonce }}", nonce)
+        with in_language(accepted_language(request.headers.get("accept-language", ""))):
+            text = render_page(nonce, served)
         only = f"default-src 'none'; connect-src 'self'; style-src 'nonce-{nonce}'; script-src 'nonce-{nonce}'"
         policy = f"{only}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-        return HTMLResponse(text, headers={"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff"})
+        headers = {"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Vary": "Accept-Language"}
+        return HTMLResponse(text, headers=headers)
 
     return app
+
+
+def render_page(nonce: str, served: ServedModel) -> str:
+    """The page to try the model, in the current language; only what has the `nonce` is applied or run."""
+    source = files(__package__).joinpath(PAGE).read_text(encoding="utf-8")
+    task = served.model.family.name
+    values = {"tasks": {task: plain(task)}, "labels": message("{count} labels", count="{count}")}
+    return translating_environment(autoescape=True).from_string(source).render(nonce=nonce, **values)
 
 
 def describe(served: ServedModel) -> ModelDescription:

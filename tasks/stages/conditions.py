@@ -41,14 +41,17 @@ def conditions(
 
 @cache
 def commit_of(root: Path) -> str | None:
-    """The commit of the checkout, with `+` if tracked files differ from it other than documents, which change no
-    result and which measurements write; None outside git."""
+    """The commit of the checkout, with `+` if tracked files differ from it; None outside git.
+
+    Documents change no result, and measurements write them; dvc.lock and the pins are written while data is prepared,
+    and the tables' digests are in every record.
+    """
 
     def git(*arguments: str) -> str:
         return subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True).stdout.strip()
 
     try:
-        changed = git("status", "--porcelain", "--untracked-files=no", "--", ":!docs")
+        changed = git("status", "--porcelain", "--untracked-files=no", "--", ":!docs", ":!dvc.lock", ":!data")
         return git("rev-parse", "HEAD") + ("+" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return None

@@ -37,6 +37,8 @@ def publish_report(
     seconds: float,
     parameters: Mapping[str, str],
     context: Context,
+    *,
+    measurement: bool,
 ) -> Path:
     """Render the execution's report, log it to MLflow, and link both in Prefect."""
     execution = execution_record(
@@ -51,6 +53,7 @@ def publish_report(
         parameters,
         headline_of(context.store, lineage_steps(plan)),
         smoke=context.smoke,
+        measurement=measurement,
     )
     page = write_report(context.root, execution, context.store, prepared)
     context.tracker.log_report(page)

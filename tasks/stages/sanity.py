@@ -11,6 +11,7 @@ from math import hypot
 from pathlib import Path
 from typing import Any
 
+from pipelines.messages.translation import message, template
 from pipelines.recipe.final_models import LineageStep, final_model
 from pipelines.reports.elements.wording import metric_name
 from pipelines.reports.score_tables import BASELINE_NAMES, Estimated, EvaluationRecord, read_evaluations
@@ -35,8 +36,14 @@ def registration_warning(store: Path, steps: Sequence[LineageStep]) -> str | Non
             scored = True
             if not is_above:
                 name = metric_name(metric)
-                return f"{final.stage}: {name} {_shown(own)} is not surely above {other}{f' {score}' if score else ''}"
-    return None if scored else f"{final.stage}: no evaluate stage has scored it on test examples"
+                return message(
+                    "{model}: {metric} {own} is not surely above {other}",
+                    model=final.stage,
+                    metric=name,
+                    own=_shown(own),
+                    other=f"{other} {score}" if score else other,
+                )
+    return None if scored else message("{model}: no evaluate stage has scored it on test examples", model=final.stage)
 
 
 def _comparisons(evaluation: EvaluationRecord, stage: str) -> Iterator[tuple[str, Estimated, str, str, bool]]:
@@ -52,7 +59,8 @@ def _comparisons(evaluation: EvaluationRecord, stage: str) -> Iterator[tuple[str
             for one in compared:
                 name = BASELINE_NAMES.get(one["name"], one["name"])
                 lower = _lowest_difference(entry[metric], one, metric, stage)
-                yield metric, entry[metric], f"the baseline {name}", _shown(one[metric]), lower > 0
+                baseline = message("the baseline {name}", name=template(name))
+                yield metric, entry[metric], baseline, _shown(one[metric]), lower > 0
             if not compared:
                 yield _without_baseline(evaluation.dataset, entry, metric)
 
@@ -63,11 +71,12 @@ def _without_baseline(
     """The comparison with what needs no model: the most frequent class, or a score of zero."""
     counts = dataset.get("per_label") or {}
     if CHANCE in entry:
-        return CHANCE, entry[CHANCE], "chance", "0", entry[CHANCE]["low"] > 0
+        return CHANCE, entry[CHANCE], message("chance"), "0", entry[CHANCE]["low"] > 0
     if metric == "accuracy" and counts:
         most = max(counts["train"], key=lambda label: counts["train"][label])
         share = counts["test"].get(most, 0) / max(1, sum(counts["test"].values()))
-        return metric, entry[metric], f"the share of the class {most!r}", f"{share:.3f}", entry[metric]["low"] > share
+        class_share = message("the share of the class {label!r}", label=most)
+        return metric, entry[metric], class_share, f"{share:.3f}", entry[metric]["low"] > share
     return metric, entry[metric], "0", "", entry[metric]["low"] > 0
 
 

@@ -21,7 +21,7 @@ from pipelines.recipe.features import feature_role
 from pipelines.recipe.job import Job
 from pipelines.recipe.kinds import Kind
 from pipelines.recipe.lines import teacher_role
-from pipelines.recipe.model_annotations import model_annotations
+from pipelines.recipe.model_annotations import read_models
 from pipelines.recipe.plan import Step
 from pipelines.recipe.starts import HEAD_START, Checkpoint
 from pipelines.safety.redaction import redacted, redacted_errors
@@ -165,7 +165,7 @@ def _job(step: Step, threads: int, context: Context) -> Job:
         ),
         annotation_models={
             role: context.artifacts[step.parents[role]].folder
-            for role, _, _ in model_annotations(step.stage)
+            for role, _, _ in read_models(step.stage)
             if role in step.parents  # what judges inherits annotations, and reads none
         },
         subjects=tuple(subjects),

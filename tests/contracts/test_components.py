@@ -54,7 +54,7 @@ def test_is_built_by_its_family_from_a_word_or_a_mapping(package: str, name: str
 @every_component
 def test_refuses_a_key_it_does_not_know(package: str, name: str) -> None:
     cls = member(package, name)
-    known = next(iter(cls.model_fields), None)
+    known = next((field.alias or key for key, field in cls.model_fields.items()), None)
     wrong = f"{known}x" if known else "xx"
     with pytest.raises(ValidationError, match=f"has no key '{wrong}'") as told:
         cls.family().model_validate({"name": name, **required(package, name), wrong: 1})

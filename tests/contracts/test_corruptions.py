@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pipelines.parts.corruptions import Arrays, Corruption
 from pipelines.vocabulary import Channel, Field
 from tests.contracts.families import build, members
-from tests.pipelines.parts.corruptions.rows import END, SENTINELS, SIZE, SPECIAL, batches, token_ids
+from tests.pipelines.parts.corruptions.rows import END, MASK, SENTINELS, SIZE, SPECIAL, batches, token_ids
 
 FLOATS = {Field.PERMUTATION_MASK, Field.TARGET_MAPPING}
 """Fields that a network multiplies with; all others are indices."""
@@ -31,6 +31,7 @@ def test_a_corruption_is_a_pure_function(name: str, batch: Arrays, seed: int) ->
         batch[Field.CENTERS] = np.arange(5, 12)
     if Field.TEXTS in part.needs:
         batch[Field.TEXTS] = batch[Field.DOCUMENTS] % 2
+    batch |= {key: batch[Field.INPUT_IDS] % 3 for key in part.needs - batch.keys() if key.is_channel}
     before = deepcopy(batch)
     once = part.apply(batch, token_ids(), np.random.default_rng(seed))
     again = part.apply(batch, token_ids(), np.random.default_rng(seed))
@@ -38,8 +39,8 @@ def test_a_corruption_is_a_pure_function(name: str, batch: Arrays, seed: int) ->
     assert once.keys() == again.keys() and all(np.array_equal(once[key], again[key]) for key in once)
     assert once.keys() == (before.keys() - part.replaces) | part.provides, "it says what it adds and what it takes away"
     kept = before.keys() - part.provides - {Field.INPUT_IDS} - part.replaces
-    if part.pairs_segments:
-        kept -= {key for key in kept if key.is_channel}  # they come with the tokens of other rows
+    if part.pairs_segments or Field.DOCUMENTS in part.replaces:
+        kept -= {key for key in kept if key.is_channel}  # they move with the tokens
     assert all(np.array_equal(once[key], before[key]) for key in kept), "a field was changed in silence"
     assert all(value.dtype == (np.float32 if key in FLOATS else np.int64) for key, value in once.items())
     assert once[Field.INPUT_IDS].min() >= 0 and once[Field.INPUT_IDS].max() < token_ids().size
@@ -59,6 +60,7 @@ def test_channels_move_with_their_tokens(name: str, batch: Arrays, seed: int) ->
         batch[Field.CENTERS] = np.arange(5, 12)
     if Field.TEXTS in part.needs:
         batch[Field.TEXTS] = batch[Field.DOCUMENTS] % 2
+    batch |= {key: batch[Field.INPUT_IDS] % 3 for key in part.needs - batch.keys() if key.is_channel}
     one, two = Channel("test_ids", SIZE).field, Channel("test_pairs", SIZE, shape=(2,)).field
     clean = batch[Field.INPUT_IDS]
     batch |= {one: clean.copy(), two: np.stack([clean, SIZE - clean], axis=-1)}
@@ -69,11 +71,12 @@ def test_channels_move_with_their_tokens(name: str, batch: Arrays, seed: int) ->
     kept = ids == given[one]
     if Field.MASKED_POSITIONS in given:
         kept.ravel()[given[Field.MASKED_POSITIONS]] = True
-    # what divides a row replaces a token, like a sentinel
-    assert (kept | np.isin(ids, (*SENTINELS, END))).all(), "a value stands alongside a token that it does not belong to"
-    if part.pairs_segments:
+    # what divides a row replaces a token, like a sentinel; a mask may be inserted, and padding has any value
+    text = (given.get(Field.ATTENTION_MASK, np.ones_like(ids)) == 1) & (ids != MASK)
+    assert (kept | np.isin(ids, (*SENTINELS, END)) | ~text).all(), "a value stands alongside a token of another"
+    if part.pairs_segments or part.reorders:
         return  # tokens of other rows have no order among those of this one
-    for before, after in zip(clean, given[one], strict=True):
+    for before, after in zip(clean, (row[of_text] for row, of_text in zip(given[one], text, strict=True)), strict=True):
         rest = iter(before.tolist())
         assert all(value in rest for value in after.tolist()), "the order of the values is that of the tokens"
 

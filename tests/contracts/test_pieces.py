@@ -96,7 +96,7 @@ def terms(
     objective: Objective, piece: MicroBatch, network: Any, companions: dict[str, Companion], head: Any
 ) -> dict[str, float]:
     """The objective's terms on one piece."""
-    wanted: frozenset[Signal] = objective.needs_signals
+    wanted: frozenset[Signal] = objective.required_signals
     step = TrainingStep(fields(piece), {}, network, lambda who, batch, w: companions[who].forward(batch, w), wanted)
     step.batch = objective.rewrite(step)
     step.signals = head.signals(network, step.batch, wanted)

@@ -13,6 +13,8 @@ import pytest
 from transformers import AutoModel
 
 from pipelines.networks import register
+from pipelines.parts.architectures import Architecture
+from pipelines.parts.backbones import Backbone
 from pipelines.recipe.kinds import Kind
 from tests.contracts.trials import stages, tried
 
@@ -45,13 +47,19 @@ POOLED = ("pooler.dense.weight", "pooler.dense.bias")
 """What BERT's own class adds on top, for a task that these recipes do not have."""
 
 
+def is_of_ours(body: Backbone) -> bool:
+    """Whether the network of `body` is one of this project, which transformers alone does not know."""
+    architecture = getattr(body, "architecture", None)
+    return not isinstance(architecture, Architecture) or type(architecture).register is not Architecture.register
+
+
 def firsts(own: bool) -> dict[str, str]:
     """`body kind` → the first stage that trains such a body; our own bodies, or those of transformers."""
     found: dict[str, str] = {}
     for name, stage in stages().items():
         if stage.backbone is None or not stage.trains or stage.kind not in (Kind.PRETRAIN, Kind.FINETUNE):
             continue
-        if (stage.backbone.label == stage.backbone.name) is own:
+        if is_of_ours(stage.backbone) is own:
             found.setdefault(f"{stage.backbone.label} {stage.kind}", name)
     return found
 
@@ -90,5 +98,5 @@ def test_a_body_of_ours_opens_by_the_auto_class_once_it_is_known(kind: str) -> N
     register()
     folder: Path = tried(OURS[kind]).folder
     body, unmatched = AutoModel.from_pretrained(folder, output_loading_info=True)
-    assert body.config.model_type == kind.split()[0]
-    assert not unmatched["missing_keys"] and not unmatched["mismatched_keys"]
+    assert body.config.model_type == kind.split()[-2]
+    assert set(unmatched["missing_keys"]) <= set(POOLED) and not unmatched["mismatched_keys"]

@@ -32,31 +32,36 @@ ELSEWHERE: dict[Part, str] = {
     },
     **{
         ("mixing", name): "tests/pipelines/parts/mixing/test_mixing.py"
-        for name in ("annealed", "continual", "proportional", "round_robin")
+        for name in ("annealed", "proportional", "round_robin")
     },
     ("annotations", "languages"): "tests/pipelines/training/test_channels.py",
     ("annotations", "lexicon"): "tests/pipelines/training/test_ranks.py",
     ("annotations", "vector_column"): "tests/pipelines/training/test_vector_channels.py",
     ("annotations", "word_column"): "tests/contracts/test_one_new_embedding.py",
+    ("corruptions", "dialogue_response"): "tests/reference/test_tod_bert.py",
     ("corruptions", "restart_positions"): "tests/pipelines/training/test_document_texts.py",
+    ("corruptions", "second_text"): "tests/pipelines/parts/corruptions/test_second_text.py",
     ("embeddings", "boxes"): "tests/pipelines/training/test_channel_embeddings.py",
+    ("embeddings", "task_numbers"): "tests/reference/test_ernie2.py",
+    ("embeddings", "hashed_words"): "tests/pipelines/parts/annotations/test_hashed_words.py",
     ("embeddings", "languages"): "tests/pipelines/training/test_ranks.py",
     ("embeddings", "vectors"): "tests/pipelines/training/test_vector_channels.py",
-    ("compressions", "feed_forward_widths"): "tests/pipelines/training/test_pruned_weights.py",
     ("estimates", "arpa"): "tests/pipelines/parts/estimates/test_arpa.py",
+    ("estimates", "translation_prototypes"): "tests/reference/test_translation_senses.py",
     ("evaluations", "stage_effects"): "tests/pipelines/judging/evaluations/test_stage_effects.py",
+    ("evaluations", "word_similarity"): "tests/pipelines/judging/evaluations/test_word_similarity.py",
     ("heads", "continuation"): "tests/pipelines/parts/heads/test_continuation.py",
-    ("heads", "multiple_choice"): "tests/pipelines/parts/heads/test_regression_and_choice.py",
+    ("heads", "paragraph_vector"): "tests/reference/test_paragraph_vectors.py",
+    ("heads", "prototype_vector"): "tests/reference/test_word_prototypes.py",
     ("heads", "regression"): "tests/pipelines/parts/heads/test_regression_and_choice.py",
-    ("objectives", "match_attention"): "tests/reference/test_match_attention.py",
-    ("objectives", "match_token_logits"): "tests/pipelines/training/test_shared_tokens.py",
+    ("objectives", "response_selection"): "tests/reference/test_tod_bert.py",
     ("objectives", "squared_error"): "tests/pipelines/parts/heads/test_regression_and_choice.py",
     **{
         ("optimizers", name): "tests/pipelines/training/optimizer_jobs.py"
         for name in ("adafactor", "lamb", "sgd", "sparse_adam")
     },
+    ("segmentations", "units"): "tests/pipelines/parts/segmentations/test_units.py",
     ("strategies", "projected_attention"): "tests/pipelines/parts/strategies/test_loop.py",
-    ("tokenizers", "characters"): "tests/pipelines/parts/tokenizers/test_kinds.py",
     ("probes", "attention_relations"): "tests/pipelines/judging/probes/test_probe_stage.py",
     ("probes", "edge"): "tests/pipelines/judging/probes/test_probe_stage.py",
     ("probes", "structural"): "tests/pipelines/judging/probes/test_probe_stage.py",

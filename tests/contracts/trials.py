@@ -19,8 +19,10 @@ from pipelines.recipe.catalogue import PARTS
 from pipelines.recipe.job import Job
 from pipelines.recipe.lines import line_views
 from pipelines.recipe.load import Library
+from pipelines.recipe.model_annotations import read_models
 from pipelines.recipe.profiles import smoke
 from pipelines.recipe.schema import Recipe, Stage
+from pipelines.recipe.starts import Untrained
 from pipelines.recipe.tables import PLAIN
 from pipelines.task_families import Task, TaskFamily
 from pipelines.task_families.labelled_tables import MAIN
@@ -56,8 +58,13 @@ def stages() -> dict[str, Stage]:
     return {
         name: stage
         for name, stage in everywhere.items()
-        if not stage.kind.judges or set(subjects_of(name, stage)) <= everywhere.keys()
+        if {*(subjects_of(name, stage) if stage.kind.judges else ()), *read_by(name, stage)} <= everywhere.keys()
     }
+
+
+def read_by(name: str, stage: Stage) -> tuple[str, ...]:
+    """`recipe/stage` of the networks that the stage `name` reads as features."""
+    return tuple(of_recipe(one.from_, name) for one in stage.features)
 
 
 def subjects_of(name: str, stage: Stage) -> tuple[str, ...]:
@@ -82,9 +89,9 @@ def parts_of(stage: Stage) -> set[Part]:
 
 @cache
 def where_used() -> dict[Part, str]:
-    """Part → the first stage of a recipe that it is a part of; one that trains, if there is one."""
+    """Part → the first stage of a recipe with it; one that trains, and reads no networks, if there is one."""
     found: dict[Part, str] = {}
-    for name, stage in sorted(stages().items(), key=lambda item: not item[1].trains):
+    for name, stage in sorted(stages().items(), key=lambda item: (not item[1].trains, bool(item[1].features))):
         for part in sorted(parts_of(stage)):
             found.setdefault(part, name)
     return found
@@ -137,14 +144,17 @@ class Tried:
 def tried(name: str, objective: str | None = None) -> Tried:
     """One optimizer step of the stage `name`, without weight decay, for `objective` alone where it is given.
 
-    A stage with a teacher starts from it; it, and the networks that the stage reads, were made by one step too.
+    A stage with a teacher starts from it, or from its vocabulary alone where it has no start of its own; it, and the
+    networks that the stage reads, were made by one step too.
     """
     stage = stages()[name]
     if objective is not None:
         stage = stage.model_copy(update={"objective": tuple(one for one in stage.objective if one.name == objective)})
     teacher = None
     if stage.teacher is not None:
-        teacher = tried(f"{name.partition('/')[0]}/{stage.teacher}").folder
+        teacher = tried(of_recipe(stage.teacher, name)).folder
+        if stage.start is None:
+            stage = stage.model_copy(update={"start": Untrained(untrained=stage.teacher), "tokenizer": None})
     length = stage.budget.length
     budget: dict[str, float | None] = {"batch_tokens": 32 * length, "batch_texts": 8, "patience": None}
     budget |= {"tokens": 32 * length} if stage.kind.reads_plain_text else {"epochs": 1e-6}
@@ -169,7 +179,8 @@ def tried(name: str, objective: str | None = None) -> Tried:
 def job_for(stage: Stage, name: str, teacher: Path | None = None) -> Job:
     """The job of a stage that starts from its teacher; from nothing, where it has none or its recipe says so."""
     out = shared_folder("trial")
-    read = [one.from_ if "/" in one.from_ else f"{name.partition('/')[0]}/{one.from_}" for one in stage.features]
+    read = [of_recipe(one.from_, name) for one in stage.features]
+    models = {role: tried(of_recipe(one.from_, name)).folder for role, _, one in read_models(stage)}
     share_compiled(out / SCRATCH / COMPILED)
     family, language = family_of(stage), language_of(stage)
     return Job(
@@ -183,9 +194,15 @@ def job_for(stage: Stage, name: str, teacher: Path | None = None) -> Job:
         start=None if stage.start is None else teacher,
         teachers={} if teacher is None else {"": teacher},
         features=tuple(tried(one).folder for one in read),
+        annotation_models=models,
         tables=tables(family, language),
         out=out,
     )
+
+
+def of_recipe(reference: str, name: str) -> str:
+    """The stage that `reference` in the stage `name` means, with its recipe."""
+    return reference if "/" in reference else f"{name.partition('/')[0]}/{reference}"
 
 
 def start_of(job: Job) -> dict[str, Tensor]:

@@ -50,6 +50,7 @@ def test_a_lattice_is_computed_once_and_has_a_page(
     shown = page.read_text(encoding="utf-8")
     assert "the stage general" in shown and "from scratch" in shown
     execution = json.loads((page.parent / "execution.json").read_text(encoding="utf-8"))
+    assert execution["measurement"], "none of its models is one to predict with"
     assert [step["stage"] for step in execution["steps"]].count("classify") == 2
     again = cursus("lattice", recipe, "--smoke", "--seeds", "2")
     assert again.returncode == 0 and "steps to compute" not in again.stderr

@@ -1,4 +1,4 @@
-"""The README is true: its commands exist, its block is accepted, its links and pictures are there."""
+"""The README is true in both languages: its commands exist, its block is accepted, its links and pictures are there."""
 
 from __future__ import annotations
 
@@ -16,13 +16,24 @@ from pipelines.recipe.load import Library
 from tasks.tracking.registry import CANDIDATE
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-COMMANDS = [
-    line.partition("  #")[0].strip()
-    for block in re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
-    for line in block.splitlines()
-    if line.strip()
-]
+READMES = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "README.zh.md")}
+README, CHINESE = READMES.values()
+
+
+def _commands(page: str) -> list[str]:
+    return [
+        line.partition("  #")[0].strip()
+        for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
+        for line in block.splitlines()
+        if line.strip()
+    ]
+
+
+def _links(page: str) -> list[str]:
+    return [target for target in re.findall(r"\]\(([^)#]+)\)", page) if not target.startswith("http")]
+
+
+COMMANDS = _commands(README)
 
 
 def _make_commands() -> list[str]:
@@ -62,8 +73,9 @@ def test_every_cursus_command_exists_with_its_options(arguments: list[str]) -> N
         assert option in shown.output
 
 
-def test_the_block_for_your_own_text_is_accepted(tmp_path: Path) -> None:
-    block = next(block for block in re.findall(r"```yaml\n(.*?)```", README, re.DOTALL) if "datasets:" in block)
+@pytest.mark.parametrize("name", READMES)
+def test_the_block_for_your_own_text_is_accepted(name: str, tmp_path: Path) -> None:
+    block = next(block for block in re.findall(r"```yaml\n(.*?)```", READMES[name], re.DOTALL) if "datasets:" in block)
     (tmp_path / "params.yaml").write_text(f"default_dataset: mine\n{block}", encoding="utf-8")
     mine = load_settings(tmp_path)["mine"]
     Library(ROOT / "recipes").load(mine.recipe, mine.variants, mine.budget)
@@ -73,10 +85,21 @@ def test_the_served_model_is_the_one_that_is_registered() -> None:
     assert f"models:/topics-text-classification@{CANDIDATE}" in README
 
 
-def test_links_and_pictures_are_there() -> None:
-    targets = [target for target in re.findall(r"\]\(([^)#]+)\)", README) if not target.startswith("http")]
+@pytest.mark.parametrize("name", READMES)
+def test_links_and_pictures_are_there(name: str) -> None:
+    targets = _links(READMES[name])
     assert len(targets) > 5
     for target in targets:
         place = ROOT / target
         # a decision may be named by its number
         assert place.exists() or list(place.parent.glob(f"{place.name}*")), target
+
+
+def test_both_languages_have_the_same_commands_links_and_recipes() -> None:
+    assert _commands(CHINESE) == COMMANDS
+    others = [[link for link in _links(page) if link not in READMES] for page in READMES.values()]
+    assert sorted(others[0]) == sorted(others[1])
+    assert [_links(page)[0] for page in READMES.values()] == ["README.zh.md", "README.md"]
+    recipes, translated = (re.findall(r"^\| `.*$", page, re.MULTILINE) for page in READMES.values())
+    assert [re.findall(r"`[^`]+`", row) for row in recipes] == [re.findall(r"`[^`]+`", row) for row in translated]
+    assert README.count("\n## ") == CHINESE.count("\n## ")

@@ -19,7 +19,7 @@ prepare_environment(Path(sys.argv[1]))
 from tasks.launchers.settings import load_training
 load_training(Path.cwd())
 before = set(sys.modules)
-import flows.lattice, flows.promote, flows.regime, flows.reproduce, flows.stage
+import flows.compress, flows.lattice, flows.promote, flows.regime, flows.reproduce, flows.stage
 heavy = {"torch", "pytorch_lightning", "transformers", "mlflow", "pandas", "great_expectations"}
 server = {"prefect.server.api.server"} & set(sys.modules)
 print(*sorted(heavy & set(sys.modules)), *sorted({"prefect"} & before), *sorted(server))

@@ -28,7 +28,7 @@ def test_all_systems_are_listed_with_recipe_and_verdict() -> None:
     lines = {words[0]: line for line in output().splitlines() if line.startswith("  ") and (words := line.split())}
     assert set(lines) == set(known_systems(RECIPES))
     assert "ELECTRA: " in lines["electra"] and " electra " in lines["electra"][20:]
-    assert lines["glove"].endswith("no recipe yet")
+    assert lines["hlbl"].endswith("no recipe yet")
 
 
 def test_one_system_is_shown_in_full() -> None:

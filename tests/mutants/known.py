@@ -10,6 +10,8 @@ NEAR = "tests/pipelines/corpora/test_near_duplicates.py"
 EXPORT = "tests/pipelines/training/test_export.py"
 CLIPPING = "tests/pipelines/training/test_clipping.py"
 CLAIMS = "tests/tasks/records/test_claims.py"
+CLAIM_PAGES = "tests/tasks/records/test_claim_pages.py"
+CHANCE = "tests/pipelines/judging/claims/test_chance.py"
 WHOLE = f"{PUBLISHING}::test_an_artifact_is_flushed_whole_and_then_renamed_into_its_place"
 NAMES = f"{PUBLISHING}::test_the_names_in_subfolders_are_on_the_disk_before_the_record"
 VOUCHES = f"{PUBLISHING}::test_a_record_vouches_for_nothing_that_is_not_on_the_disk"
@@ -163,6 +165,54 @@ KNOWN = {
         "(1 - CONFIDENCE) / len(contrasts)",
         "(1 - CONFIDENCE)",
         ("tests/pipelines/judging/claims/test_forms.py::test_every_neighbour_of_an_order_counts",),
+    ),
+    "columns of the page exchanged": Mutant(
+        "tasks/records/claims_page.py",
+        """f"{record['baseline']['stage']} {record['baseline'][metric]['mean']:.3f}",""",
+        """f"{record['baseline']['stage']} {record['system'][metric]['mean']:.3f}",""",
+        (f"{CLAIM_PAGES}::test_the_page_shows_the_system_minus_the_baseline",),
+    ),
+    "an effect of the terminal negated": Mutant(
+        "flows/cli/claim.py",
+        """{difference['difference']:+.3f} {interval}""",
+        """{-difference['difference']:+.3f} {interval}""",
+        (f"{CLAIM_PAGES}::test_the_terminal_shows_the_same",),
+    ),
+    "the system's figure with the sign of the baseline's": Mutant(
+        "pipelines/judging/claims/pair.py",
+        "return (-1.0, baseline), (1.0, system)",
+        "return (1.0, baseline), (-1.0, system)",
+        ("tests/pipelines/judging/claims/test_signs.py::test_a_form_holds_for_its_claim_and_fails_for_the_opposite",),
+    ),
+    "the worse constant answer called chance": Mutant(
+        "pipelines/judging/claims/chance.py",
+        "chance = max(constant, key=score)",
+        "chance = min(constant, key=score)",
+        (f"{CHANCE}::test_the_most_frequent_test_class_binds_where_the_training_table_is_balanced",),
+    ),
+    "both sides asked to be above chance": Mutant(
+        "pipelines/judging/claims/chance.py",
+        "if max(lows) <= margin:",
+        "if min(lows) <= margin:",
+        (f"{CHANCE}::test_one_side_above_chance_is_enough",),
+    ),
+    "draws taken for seeds": Mutant(
+        "pipelines/judging/certainty/variance_components.py",
+        "of_draws.append((weight**2 * _between(u.mean(axis=1)), draws - 1))",
+        "of_draws.append((0.0, draws - 1))",
+        ("tests/pipelines/judging/certainty/test_contrasts.py::test_one_draw_hides_the_variance_between_draws",),
+    ),
+    "the worst point of a grid chosen": Mutant(
+        "tasks/records/tuning.py",
+        "stage: max(scored, key=lambda one: one.validation).settings",
+        "stage: min(scored, key=lambda one: one.validation).settings",
+        ("tests/tasks/records/test_tuning.py::test_each_side_has_its_best_point_by_the_figure_of_the_claim",),
+    ),
+    "random weights credited with what their shape read": Mutant(
+        "tasks/records/fairness.py",
+        """shape = {START} if model.provenance.identity.get("untrained") else set[str]()""",
+        """shape = set[str]()""",
+        ("tests/tasks/records/test_fairness.py::test_what_stages_before_read_counts_but_not_a_shape",),
     ),
     "tied weights lost when saved": Mutant(
         "pipelines/training/assembly/export.py",

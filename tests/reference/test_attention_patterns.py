@@ -16,6 +16,7 @@ from pipelines.parts.attention import AttentionPattern
 from pipelines.parts.attention.bidirectional import Bidirectional
 from pipelines.parts.attention.left_to_right import LeftToRight
 from pipelines.parts.attention.sequence_to_sequence import SequenceToSequenceAttention
+from pipelines.parts.attention.sliding_window import SlidingWindow
 from pipelines.parts.attention.within_documents import WithinDocuments
 from pipelines.parts.backbones.transformer import Transformer
 from pipelines.parts.heads.masked_lm import MaskedLMHead
@@ -29,6 +30,7 @@ PATTERNS: dict[str, AttentionPattern] = {
     "right_to_left": LeftToRight(reversed=True),
     "sequence_to_sequence": SequenceToSequenceAttention(),
     "documents": WithinDocuments(),
+    "sliding_window": SlidingWindow(window=4, first=1),
 }
 
 
@@ -61,6 +63,7 @@ def expected_visibility(name: str, batch: FieldArrays) -> NDArray[np.bool_]:
                     # target tokens see the source and the target up to themselves; source tokens see the source
                     "sequence_to_sequence": types[row, j] == 0 or (types[row, i] == 1 and j <= i),
                     "documents": documents[row, i] == documents[row, j],
+                    "sliding_window": abs(i - j) <= 2 or i == 0 or j == 0,
                 }[name] and mask[row, j] == 1
     return visible
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import BertConfig, PreTrainedModel, PreTrainedTokenizerFast
 
-from pipelines.errors import RecipeError
+from pipelines.networks.shape import NetworkShape
 from pipelines.parts.architectures import Architecture
 from pipelines.parts.backbones.transformer import Transformer
 from pipelines.parts.compressions.head_pruning import attention_heads
@@ -143,7 +143,7 @@ def test_only_pairs_that_see_each_other_count(compare: str) -> None:
 
 
 def test_heads_that_correspond_to_none_are_refused() -> None:
-    two, four = (BertConfig(hidden_size=16, num_attention_heads=heads) for heads in (2, 4))
-    with pytest.raises(RecipeError, match="the student has 2 attention heads and its teacher 4.*heads: mean"):
-        MatchAttention().build(two, four)
-    assert MatchAttention(heads="mean").build(two, four) is None and MatchAttention().build(two, two) is None
+    two, four = (NetworkShape.of(BertConfig(hidden_size=16, num_attention_heads=heads)) for heads in (2, 4))
+    message = "the student has 2 attention heads and its teacher 4, so that none corresponds"
+    assert message in str(MatchAttention().unfit(two, four)) and "heads: mean" in str(MatchAttention().unfit(two, four))
+    assert MatchAttention(heads="mean").unfit(two, four) is None and MatchAttention().unfit(two, two) is None

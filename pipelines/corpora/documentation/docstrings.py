@@ -20,7 +20,7 @@ from pathlib import Path
 
 from pipelines.corpora.documentation.installation import python_files, runtime_closure
 from pipelines.corpora.engines.process_pool import process_pool
-from pipelines.corpora.settings.task import DocumentationTask
+from pipelines.corpora.settings.task import DocumentationTask, version
 from pipelines.errors import DataError
 
 DOMAIN = {"numpy", "scikit-learn", "pandas", "sympy", "networkx", "matplotlib", "mpmath"}
@@ -32,6 +32,8 @@ Document = tuple[str, str]
 """Text and source."""
 
 _DOCSTRING_SETTERS = {"add_newdoc", "add_docstr"}
+_CHANGE = re.compile(r"\.\. version(?:added|changed)::? *(\d+\.\d+)")
+"""Sphinx's notes of the version in which something was added or changed."""
 _PRIVATE_CODE = {"_lib", "_external", "_build_utils"}
 
 
@@ -160,7 +162,7 @@ def task_rows(task: DocumentationTask) -> Iterator[tuple[str, str, str, str]]:
     }
     remove = LabelRemover(_module_names(files))
     rows = [(remove(text), source.split("/")[1], source) for text, source in read_documentation(files)]
-    rows = [row for row in rows if len(row[0]) >= SHORTEST]
+    rows = [row for row in rows if len(row[0]) >= SHORTEST and _is_of_versions(row[0], task)]
     size = Counter(label for _, label, _ in rows)
     labels = sorted(sorted(size, key=lambda label: (-size[label], label))[: task.classes])
     if len(labels) < task.classes:
@@ -172,6 +174,14 @@ def task_rows(task: DocumentationTask) -> Iterator[tuple[str, str, str, str]]:
     for text, label, source in rows:
         if label in labels:
             yield text, label, source, part[_module(source)]
+
+
+def _is_of_versions(text: str, task: DocumentationTask) -> bool:
+    """Whether the latest change that `text` mentions is of the task's versions; without one it is older than all."""
+    latest = max(map(version, _CHANGE.findall(text)), default=(0, 0))
+    return (task.since is None or latest >= version(task.since)) and (
+        task.before is None or latest < version(task.before)
+    )
 
 
 def _module(source: str) -> str:

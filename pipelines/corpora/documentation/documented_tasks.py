@@ -4,6 +4,7 @@ data.
 By the columns of the family:
 
 - text, label: which subpackage does this text document?
+- text, labels: which kinds of parameters does the function take that this describes?
 - text_a, text_b, label (text): does this summary belong to this description? Half of the summaries are of another
   function of the same subpackage.
 - text_a, text_b, label (number): descriptions of two functions, and 5 times the Jaccard index of their parameters'
@@ -25,10 +26,11 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Any
 
+from pipelines.corpora.documentation.dialogue_tasks import response_examples, session_rows
 from pipelines.corpora.documentation.docstrings import task_rows
+from pipelines.corpora.documentation.hashed_draws import hashed_draw
 from pipelines.corpora.documentation.numpydoc import DocumentedParameter, ParsedDocstring, parse_docstring
 from pipelines.corpora.documentation.pages import pages
 from pipelines.corpora.documentation.transcription import transcribed
@@ -48,6 +50,16 @@ LISTED = 6
 SCALE = 5
 """Largest similarity, as in the semantic textual similarity benchmark."""
 
+_KINDS = {
+    "array": re.compile(r"array|matrix|matrices", re.IGNORECASE),
+    "boolean": re.compile(r"\bbool|\b(?:True|False)\b"),
+    "function": re.compile(r"\bcallable|\bfunction", re.IGNORECASE),
+    "integer": re.compile(r"\bint\b|\binteger", re.IGNORECASE),
+    "real number": re.compile(r"\bfloat|\bscalar|\breal\b", re.IGNORECASE),
+    "sequence": re.compile(r"\btuple|\blist\b|\bsequence", re.IGNORECASE),
+    "text": re.compile(r"\bstr(?:ing)?\b|['\"]\w+['\"]"),
+}
+"""Kind of a parameter → how its type is written."""
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
@@ -67,7 +79,7 @@ class _Entry:
 
     def draw(self, purpose: str, below: int) -> int:
         """A pseudo-random number below `below`, derived from the purpose and the source."""
-        return int.from_bytes(sha256(f"{purpose} {self.source}".encode()).digest()[:8], "big") % below
+        return hashed_draw(purpose, self.source, below)
 
 
 def documented_examples(task: DocumentationTask) -> Iterator[tuple[Example, str, str]]:
@@ -75,7 +87,11 @@ def documented_examples(task: DocumentationTask) -> Iterator[tuple[Example, str,
     rows = task_rows(task)
     if task.texts == "summaries":
         rows = _of_summaries(rows)
-    for example, source, part in examples_of(rows, task.family):
+    is_choice = "choices" in task.family.columns
+    if task.texts == "sessions" and not is_choice:
+        rows = session_rows(rows)
+    examples = response_examples(rows) if task.texts == "sessions" and is_choice else examples_of(rows, task.family)
+    for example, source, part in examples:
         if part == "test" and task.tested_form == "transcribed":
             example = {**example, "text": transcribed(example["text"])}
         yield example, source, part
@@ -110,6 +126,14 @@ EntryExamples = Iterator[tuple[_Entry, Example]]
 def _classes(entries: Sequence[_Entry]) -> EntryExamples:
     for entry in entries:
         yield entry, {"text": entry.text, "label": entry.label}
+
+
+def _label_sets(entries: Sequence[_Entry]) -> EntryExamples:
+    for entry in _described(entries):
+        written = " ".join(parameter.type for parameter in entry.parts.parameters)
+        labels = [kind for kind, pattern in _KINDS.items() if pattern.search(written)]
+        if entry.parts.parameters:
+            yield entry, {"text": f"{entry.parts.summary}\n\n{entry.description}", "labels": labels}
 
 
 def _pairs(entries: Sequence[_Entry]) -> EntryExamples:
@@ -243,6 +267,7 @@ def _columns(**columns: str) -> frozenset[str]:
 _SPANS: dict[str, Any] = {"answer_texts": "list<string>", "answer_starts": "list<int64>"}
 _MAKERS: dict[frozenset[str], Callable[[Sequence[_Entry]], EntryExamples]] = {
     _columns(text="string", label="string"): _classes,
+    _columns(text="string", labels="list<string>"): _label_sets,
     _columns(text_a="string", text_b="string", label="string"): _pairs,
     _columns(text_a="string", text_b="string", label="double"): _similarities,
     _columns(tokens="list<string>", tags="list<string>"): _tagged,

@@ -152,7 +152,8 @@ def unknown_label(family: TaskFamily, row: Mapping[str, Any], known: set[str]) -
 
 
 def kind_of_answer(family: TaskFamily, row: Mapping[str, Any]) -> str | None:
-    """Kind of an answer: its class, the nearest integer, the types of its entities, or whether there is an answer.
+    """Kind of an answer: its class, the number of its labels, the nearest integer, the types of its entities, or
+    whether there is an answer.
 
     None where answers are free text, as in text generation.
     """
@@ -160,6 +161,8 @@ def kind_of_answer(family: TaskFamily, row: Mapping[str, Any]) -> str | None:
     kinds = {name: family.columns[name] for name in values}
     if "label" in values:
         return str(round(values["label"])) if kinds["label"] == "double" else str(values["label"])
+    if "labels" in values:
+        return f"{len(values['labels'])} labels"
     if "tags" in values:
         return " ".join(sorted({tag[2:] for tag in values["tags"] if tag[:2] in ("B-", "I-")})) or "no entity"
     if "answer" in values:

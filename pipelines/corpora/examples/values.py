@@ -24,6 +24,8 @@ def class_label(value: Any, untyped: bool) -> str | None:
             return whole[1]
         if _DECIMAL.fullmatch(text):
             value = float(text)
+    if isinstance(value, list):
+        raise ValueError("text; the family for several labels of a text is label_sets")
     if isinstance(value, float) and not value.is_integer():
         raise ValueError("a class: a text or a whole number; the family for scores is pair_regression")
     return answer_text(value)

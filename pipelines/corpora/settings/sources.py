@@ -28,7 +28,11 @@ from pipelines.corpora.reading.options import LONGEST_DOCUMENT, ReadOptions
 
 PAGE_COLUMNS = {"tokens": "list<string>", "boxes": "list<list<int64>>", "page": "list<int64>"}
 """Columns of a page of documentation, besides its text, and their types."""
-FORM_COLUMNS = {"pages": PAGE_COLUMNS, "translations": {"translation": "string"}}
+FORM_COLUMNS = {
+    "pages": PAGE_COLUMNS,
+    "translations": {"translation": "string"},
+    "parses": {"parse": "string"},
+}
 """Form of the documentation → columns besides the text, and their types."""
 
 
@@ -175,11 +179,12 @@ class DocumentationSource(NamedSource):
     """Documentation strings of the standard library and of the installed dependencies of Cursus."""
 
     documentation: Literal["general", "domain"]
-    form: Literal["texts", "pages", "transcribed", "translations"] = Field(
+    form: Literal["texts", "pages", "sessions", "transcribed", "translations", "parses"] = Field(
         "texts", exclude_if=lambda one: one == "texts"
     )
-    """`pages`: pages of words with their boxes. `transcribed`: texts in Georgian letters. `translations`: short
-    paragraphs, and their transcriptions in the column `translation`. `texts`: texts alone."""
+    """`pages`: pages of words with their boxes. `sessions`: dialogues with Python's prompt. `transcribed`: texts in
+    Georgian letters. `translations`: short paragraphs, and their transcriptions in the column `translation`. `parses`:
+    examples of code, and their bracketed parses in the column `parse`. `texts`: texts alone."""
 
     @property
     def columns(self) -> Mapping[str, str]:

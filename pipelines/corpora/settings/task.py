@@ -12,10 +12,20 @@ from pipelines.components import did_you_mean, discover
 from pipelines.corpora.settings.sources import Source, Sources, StrictSettings, as_list
 from pipelines.task_families import TaskFamily
 
+RESPONSES = ("sessions", {"context", "question", "choices", "answer"})
+"""Documentation's dialogues have examples of multiple choice, too: which response belongs to a session?"""
+VERSION = r"^\d+\.\d+$"
+"""A version of SciPy, such as 1.10."""
+
 
 def has_classes(family: TaskFamily) -> bool:
     """Whether an example has one label of a closed set, so that examples can be counted per class."""
     return family.columns.get("label") == "string"
+
+
+def version(text: str) -> tuple[int, ...]:
+    """The numbers of a version, which are compared in their order: 1.10 is later than 1.9."""
+    return tuple(map(int, text.split(".")))
 
 
 class LabelledTask(StrictSettings):
@@ -111,16 +121,27 @@ class DocumentationTask(SplitTask):
     documentation: Literal["scipy"]
     classes: int = Field(default=10, ge=2)
     """Number of subpackages: those with the most documents."""
-    texts: Literal["whole", "summaries"] = Field("whole", exclude_if=lambda texts: texts == "whole")
+    texts: Literal["whole", "summaries", "sessions"] = Field("whole", exclude_if=lambda texts: texts == "whole")
     """`summaries`: an example is the first paragraph, in one line; the whole texts of the training part are its text
-    without labels."""
+    without labels. `sessions`: an example is a session at Python's prompt, as a dialogue."""
     tested_form: Literal["texts", "transcribed"] = Field("texts", exclude_if=lambda form: form == "texts")
     """`transcribed`: the texts of the test examples stand in Georgian letters, those learned from do not."""
+    since: str | None = Field(None, pattern=VERSION, exclude_if=lambda version: version is None)
+    """Only texts that mention a change in this version of SciPy or a later one."""
+    before: str | None = Field(None, pattern=VERSION, exclude_if=lambda version: version is None)
+    """Only texts that mention no change in this version of SciPy or a later one."""
 
     @model_validator(mode="after")
     def _classifies_summaries(self) -> Self:
-        if self.texts != "whole" and set(self.family.columns) != {"text", "label"}:
+        columns = set(self.family.columns)
+        if self.texts != "whole" and columns != {"text", "label"} and (self.texts, columns) != RESPONSES:
             raise ValueError(f"texts: {self.family.name} needs more than a text and its label; leave it out")
+        return self
+
+    @model_validator(mode="after")
+    def _spans_versions(self) -> Self:
+        if self.since is not None and self.before is not None and version(self.since) >= version(self.before):
+            raise ValueError(f"since {self.since} and before {self.before} leave no version between them")
         return self
 
     @model_validator(mode="after")

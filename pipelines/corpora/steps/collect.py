@@ -37,7 +37,7 @@ def collect(dataset: str, root: Path) -> None:
     step = begin("collect", dataset, root)
     settings, main = step.settings, step.settings.main
     check_unchanged(dataset, settings, root)
-    examples = {name: _collected(dataset, name, task, root) for name, task in settings.labelled.items()}
+    examples = {name: collected_examples(dataset, name, task, root) for name, task in settings.labelled.items()}
     sources: dict[str, Sequence[Source]] = {
         "general": settings.general,
         "domain": settings.domain,
@@ -57,12 +57,17 @@ def collect(dataset: str, root: Path) -> None:
             units, size = units_of(sources[name], root, schema_of(settings, name), columns_of(settings, name))
             tables[name] = table_from_units(units, folder / name, step.unfinished_table(name), step.processes, size)
             if sources[name] and not tables[name]["documents"]:
-                locations = ", ".join(source.location for source in sources[name])
-                raise DataError(f"{dataset}: the corpus {name!r} is empty: no text in {locations}")
+                raise empty_corpus(dataset, name, sources[name])
         write_json(folder / COUNTS, history([], "collect", tables))
 
 
-def _collected(dataset: str, name: str, task: Task, root: Path) -> tuple[list[Row], Tally]:
+def empty_corpus(dataset: str, name: str, sources: Sequence[Source]) -> DataError:
+    """The error for a corpus without a text."""
+    locations = ", ".join(source.location for source in sources)
+    return DataError(f"{dataset}: the corpus {name!r} is empty: no text in {locations}")
+
+
+def collected_examples(dataset: str, name: str, task: Task, root: Path) -> tuple[list[Row], Tally]:
     """The rows of all parts of a task, and the tally of what was left out. The DataError of a named task names it."""
     tally = Tally()
     of_task = "" if name == MAIN else f"tasks.{name}: "

@@ -112,13 +112,18 @@ def pinned(dataset: str, settings: DatasetSettings, root: Path) -> dict[str, Any
     pages = sorted(Path(str(page)) for page in cards.joinpath("templates").iterdir())
     steps["card"] = {
         "code": source_hash("pipelines.reports.cards.card"),
-        "pages": {page.name: digest_file(page) for page in pages},
+        "pages": {page.name: digest_file(page) for page in [*pages, *_sentences()]},
         "settings": {"recipe": settings.recipe, "variants": settings.variants}
         | {"licences": [task.licence, *([source.location, source.licence] for source in listed)]}
         | named_licences(settings),
         "recipes": {path.name: digest_file(path) for path in _recipes(root)},
     }
     return {"dataset": dataset, "sources": sources, "steps": steps}
+
+
+def _sentences() -> list[Path]:
+    """The files of translated sentences, which the pages in other languages show."""
+    return sorted(Path(str(files("pipelines.messages"))).glob("*/*.yaml"))
 
 
 def _recipes(root: Path) -> list[Path]:

@@ -12,6 +12,8 @@ import pyarrow as pa
 
 from pipelines.corpora.documentation.docstrings import documentation
 from pipelines.corpora.documentation.pages import pages
+from pipelines.corpora.documentation.parses import parses
+from pipelines.corpora.documentation.sessions import sessions
 from pipelines.corpora.documentation.transcription import transcribed, translations
 from pipelines.corpora.examples.tagged_words import tagged_line
 from pipelines.corpora.reading import parts_of, read_text_records
@@ -86,11 +88,17 @@ def _translations(text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     return ((part, {"translation": translation}) for part, translation in translations(text))
 
 
+def _parses(text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    return ((part, {"parse": parse}) for part, parse in parses(text))
+
+
 _FORMS: dict[str, Callable[[str], Iterable[tuple[str, Mapping[str, Any]]]]] = {
     "texts": lambda text: [(text, {})],
     "transcribed": lambda text: [(transcribed(text), {})],
     "pages": _pages,
+    "sessions": lambda text: ((one, {}) for one in sessions(text)),
     "translations": _translations,
+    "parses": _parses,
 }
 """Form of documentation → what it makes of a documentation string: texts, and the values of their columns."""
 

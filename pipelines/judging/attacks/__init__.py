@@ -11,7 +11,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
+
+from pydantic import ConfigDict, PrivateAttr
+from pydantic import Field as Option
 
 from pipelines.components import Component
 
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
 TEXTS = frozenset(
     {
         "text_classification",
+        "label_sets",
         "pair_classification",
         "pair_regression",
         "span_pair_classification",
@@ -43,6 +48,10 @@ class Attack(Component):
 
     languages: ClassVar[frozenset[str] | None] = None
     """ISO 639 codes of the languages that it supports; None for all."""
+    reads_model: ClassVar[bool] = False
+    """Whether it reads the network of another stage, as a `ModelAttack` does."""
+    judges: ClassVar[bool] = True
+    """Whether it can change the examples of a test: it needs nothing of the stage whose training it augments."""
     families: ClassVar[frozenset[str]] = TEXTS
     """Names of the task families whose answers it leaves right."""
 
@@ -64,6 +73,33 @@ class Attack(Component):
         if language is not None and self.languages is not None and language not in self.languages:
             return f"{self.name} is for {_listed(self.languages)}, and this dataset's language is {language}"
         return None
+
+
+class ModelAttack(Attack):
+    """An attack that reads the network of another stage: `from: <stage>`, a parent of the step that it augments.
+
+    Only training examples can be changed by it: what judges has no such parent.
+    """
+
+    model_config = ConfigDict(serialize_by_alias=True)
+    judges = False
+    reads_model = True
+
+    from_: str = Option("", alias="from")
+    """Stage (or `recipe/stage`) whose network is read, with a head that predicts masked tokens."""
+    _folder: Path | None = PrivateAttr(None)
+
+    @property
+    def model(self) -> Path:
+        """Folder of the model that is read. AssertionError in a recipe, of which nothing is computed yet."""
+        assert self._folder is not None, f"{self.name}: `reading` says which model is read"
+        return self._folder
+
+    def reading(self, folder: Path) -> Self:
+        """This attack with the model in `folder`; without the name of its stage."""
+        result = self.model_copy(update={"from_": ""})
+        result._folder = folder
+        return result
 
 
 def attacked(row: Row, family: TaskFamily, change: Change) -> dict[str, Any]:

@@ -17,7 +17,8 @@ ALPHABETIC = frozenset(
     }
 )  # fmt: skip
 """Languages in the Latin alphabet."""
-_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+"""A word: letters, with apostrophes inside."""
 
 
 def change_words(text: str, rate: float, random: Generator, change: Callable[[str], str | None]) -> str:
@@ -31,7 +32,7 @@ def change_words(text: str, rate: float, random: Generator, change: Callable[[st
         drawn = random.random() < rate
         return (change(match[0]) or match[0]) if drawn else match[0]
 
-    return _WORD.sub(one, text)
+    return WORD.sub(one, text)
 
 
 def like(word: str, other: str) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from pipelines.judging.certainty.resampling import RESAMPLES, contributions, resampled_means
 from pipelines.judging.certainty.variance_components import (
     CONFIDENCE,
+    ContrastVariance,
     contrast_variance,
     rescaled_interval,
     sum_of_independent,
@@ -36,6 +37,8 @@ class WeightedSide:
     """Rows [N, …] of each seed."""
     items: str
     """Name of the items that the rows are about; sides with the same name are paired."""
+    draws: int = 1
+    """Number of pre-training draws; `models` has those of a draw together."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,8 @@ class ContrastInterval:
     value: float
     low: float
     high: float
+    variance: ContrastVariance | None = None
+    """Where the width of the interval comes from; None where it follows otherwise."""
 
 
 def contrast_interval(
@@ -63,10 +68,14 @@ def contrast_interval(
     value, variances = 0.0, []
     drawn: NDArray[np.float64] = np.zeros(resamples)
     for number, group in enumerate(groups.values()):
-        means = resampled_means([(one.score, one.models) for one in group], seed + number, resamples)
+        counts = [one.draws for one in group]
+        means = resampled_means([(one.score, one.models) for one in group], seed + number, resamples, counts)
         for one, mean in zip(group, means, strict=True):
             drawn += one.weight * mean
         value += sum(one.weight * sum(map(one.score, one.models)) / len(one.models) for one in group)
-        variances.append(contrast_variance([(one.weight, contributions(one.score, one.models)) for one in group]))
-    low, high = rescaled_interval(value, drawn, sum_of_independent(variances), *bounds, confidence)
-    return ContrastInterval(value, low, high)
+        variances.append(
+            contrast_variance([(one.weight, contributions(one.score, one.models, one.draws)) for one in group])
+        )
+    variance = sum_of_independent(variances)
+    low, high = rescaled_interval(value, drawn, variance, *bounds, confidence)
+    return ContrastInterval(value, low, high, variance)

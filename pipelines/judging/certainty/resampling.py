@@ -1,6 +1,6 @@
 """Intervals for any task family: the bootstrap over seeds and examples of `statistics`, on a family's own statistics.
 
-Shapes: S seeds, N examples, K statistics per example, R resamples.
+Shapes: D draws of pre-training, one unless said otherwise, S seeds, N examples, K statistics per example, R resamples.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from pipelines.judging.certainty.statistics import Difference, Estimate, seed_weights
+from pipelines.judging.certainty.statistics import Difference, Estimate, model_weights
 from pipelines.judging.certainty.variance_components import contrast_variance, pseudo_values, rescaled_interval
 
 if TYPE_CHECKING:
@@ -27,18 +27,20 @@ def interval(
     resamples: int = RESAMPLES,
     reach: float = 1.0,
     least: float | None = None,
+    draws: int = 1,
 ) -> Estimate:
-    """Mean of `score` over `models` (S arrays of statistics [N, K], one per seed), at most `reach`, with its 95 %
-    interval.
+    """Mean of `score` over `models` (D · S arrays of statistics [N, K], one per seed, those of a draw together), at
+    most `reach`, with its 95 % interval.
 
     `least` is the smallest possible value of `score`; None means zero if no resample is negative, else -`reach`.
     """
     observed = [score(statistics) for statistics in models]
-    means = resampled_means([(score, models)], seed, resamples)[0]
+    means = resampled_means([(score, models)], seed, resamples, [draws])[0]
     mean = sum(observed) / len(observed)
     if least is None:
         least = 0.0 if means.min() >= 0 <= mean else -reach
-    low, high = rescaled_interval(mean, means, contrast_variance([(1.0, contributions(score, models))]), least, reach)
+    variance = contrast_variance([(1.0, contributions(score, models, draws))])
+    low, high = rescaled_interval(mean, means, variance, least, reach)
     return Estimate(mean, low, high, tuple(observed))
 
 
@@ -61,21 +63,31 @@ def paired_difference(
     return Difference(observed, low, high)
 
 
-def contributions(score: Score, models: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Contribution [S, G] of each item, or group of items, to `score`."""
+def contributions(score: Score, models: Sequence[NDArray[np.float64]], draws: int = 1) -> NDArray[np.float64]:
+    """Contribution of each item, or group of items, to `score`: [S, G], and [D, S, G] of several draws."""
     import numpy as np
 
-    return np.stack([pseudo_values(score, statistics) for statistics in models])
+    stacked = np.stack([pseudo_values(score, statistics) for statistics in models])
+    return stacked if draws == 1 else stacked.reshape(draws, len(models) // draws, -1)
 
 
 def resampled_means(
-    sides: Sequence[tuple[Score, Sequence[NDArray[np.float64]]]], seed: int, resamples: int
+    sides: Sequence[tuple[Score, Sequence[NDArray[np.float64]]]],
+    seed: int,
+    resamples: int,
+    draws: Sequence[int] | None = None,
 ) -> list[NDArray[np.float64]]:
-    """Means [R] over drawn seeds of the score on drawn examples, for each side; all sides share the drawn examples."""
+    """Means [R] over drawn seeds of the score on drawn examples, for each side; all sides share the drawn examples.
+
+    `draws` are the numbers of pre-training draws of the sides; None: one each.
+    """
     import numpy as np
 
     generator = np.random.default_rng(seed)
-    weights = [seed_weights(generator, len(models), resamples) for _, models in sides]
+    weights = [
+        model_weights(generator, of_side, len(models) // of_side, resamples)
+        for of_side, (_, models) in zip(draws or [1] * len(sides), sides, strict=True)
+    ]
     size = len(sides[0][1][0])
     means = [np.zeros(resamples) for _ in sides]
     for turn in range(resamples):

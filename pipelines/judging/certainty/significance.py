@@ -117,23 +117,41 @@ def holm_corrected(differences: Sequence[Difference], p_values: Sequence[float] 
 
 
 def minimum_detectable_difference(
-    items: int, seeds: int, disagreement: float = DISAGREEMENT, deviation: float = SEED_DEVIATION
+    items: int,
+    seeds: int,
+    disagreement: float = DISAGREEMENT,
+    deviation: float = SEED_DEVIATION,
+    draws: int = 1,
 ) -> float:
-    """Smallest difference of two shares that a comparison on `items`, with `seeds` on each side, detects with power
-    `POWER`.
+    """Smallest difference of two shares that a comparison on `items`, with `seeds` on each side after each of `draws`
+    draws of pre-training, detects with power `POWER`.
 
     `disagreement` is the share of items that only one of the two has right, `deviation` the standard deviation of a
-    score between seeds. Paired items: Dror et al. 2018, "The Hitchhiker's Guide to Testing Statistical Significance in
-    NLP".
+    score between seeds, and between draws. Paired items: Dror et al. 2018, "The Hitchhiker's Guide to Testing
+    Statistical Significance in NLP".
     """
-    from scipy.stats import norm, t
+    return smallest_effect(assumed_variance(items, seeds, draws, disagreement, deviation))
 
-    of_seeds = 2 * deviation**2 / seeds if seeds > 1 else 0.0
-    of_items = disagreement / items
-    total = of_seeds + of_items
-    upper = (1 + CONFIDENCE) / 2
-    reach = of_items * t.ppf(upper, max(1, items - 1)) + (of_seeds * t.ppf(upper, 2 * seeds - 2) if of_seeds else 0.0)
-    return float(total**0.5 * (reach / total + norm.ppf(POWER)))
+
+def assumed_variance(
+    items: int, seeds: int, draws: int = 1, disagreement: float = DISAGREEMENT, deviation: float = SEED_DEVIATION
+) -> ContrastVariance:
+    """The variance of the difference of two shares, before anything was measured: see above."""
+    return ContrastVariance(
+        disagreement / items,
+        max(1, items - 1),
+        2 * deviation**2 / seeds if seeds > 1 else 0.0,
+        max(1, 2 * seeds - 2),
+        2 * deviation**2 / draws if draws > 1 else 0.0,
+        max(1, 2 * draws - 2),
+    )
+
+
+def smallest_effect(variance: ContrastVariance, confidence: float = CONFIDENCE) -> float:
+    """Smallest contrast whose interval of this `confidence` excludes zero with power `POWER`."""
+    from scipy.stats import norm
+
+    return float(variance.half_width_at(confidence) + variance.total**0.5 * norm.ppf(POWER))
 
 
 @dataclass(frozen=True)

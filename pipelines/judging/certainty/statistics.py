@@ -194,6 +194,16 @@ def seed_weights(generator: np.random.Generator, seeds: int, resamples: int) -> 
     return result
 
 
+def model_weights(generator: np.random.Generator, draws: int, seeds: int, resamples: int) -> NDArray[np.float64]:
+    """Share [R, D · S] of each model in each resample, the models of a draw together: draws and seeds are drawn
+    independently."""
+    import numpy as np
+
+    of_draws = seed_weights(generator, draws, resamples) if draws > 1 else np.ones((resamples, 1))
+    weights = of_draws[:, :, None] * seed_weights(generator, seeds, resamples)[:, None, :]
+    return weights.reshape(resamples, draws * seeds)
+
+
 def _item_weights(
     generator: np.random.Generator, items: int, resamples: int
 ) -> Iterator[tuple[slice, NDArray[np.float32]]]:

@@ -9,7 +9,11 @@ Three seeds say little about the variance between seeds: a percentile interval o
 the interval has the width of Student's t, each variance with its own degrees of freedom, weighted as by Cochran & Cox
 (1957, §4.14). The bootstrap decides its shape: its resamples are rescaled to that width around the observed value.
 
-Shapes: S seeds, N items (or groups of items), R resamples.
+Where a model was fine-tuned under S seeds after each of D draws of its pre-training, draws are crossed with seeds and
+items: u[d, s, i]. What draws add is estimated from the means over seeds, so that the interaction of draws and seeds is
+part of it, with the few degrees of freedom of the draws.
+
+Shapes: D draws, S seeds, N items (or groups of items), R resamples.
 """
 
 from __future__ import annotations
@@ -39,6 +43,15 @@ class ContrastVariance:
     """Variance due to the choice of seeds; 0 if each side has one seed, from which it cannot be estimated."""
     seed_freedom: float
     """Degrees of freedom of `seeds`."""
+    draws: float = 0.0
+    """Variance due to the draws of pre-training; 0 if each side has one, from which it cannot be estimated."""
+    draw_freedom: float = 1.0
+    """Degrees of freedom of `draws`."""
+
+    @property
+    def total(self) -> float:
+        """Variance of the contrast."""
+        return self.items + self.seeds + self.draws
 
     @property
     def half_width(self) -> float:
@@ -55,7 +68,7 @@ class ContrastVariance:
 
         if difference == 0:
             return 1.0
-        if self.items + self.seeds == 0:
+        if self.total == 0:
             return 0.0
         least = 1e-12
         if self._reach(least) < abs(difference):
@@ -66,36 +79,58 @@ class ContrastVariance:
         """Half the width of the interval that leaves out a share `tail` at each end."""
         from scipy.stats import t
 
-        total = self.items + self.seeds
+        total = self.total
         if total == 0:
             return 0.0
         share = self.items * t.isf(tail, self.item_freedom)
         if self.seeds > 0:
             share += self.seeds * t.isf(tail, self.seed_freedom)
+        if self.draws > 0:
+            share += self.draws * t.isf(tail, self.draw_freedom)
         return float(total**0.5 * share / total)
 
 
 def contrast_variance(sides: Sequence[tuple[float, NDArray[np.float64]]]) -> ContrastVariance:
-    """Variance of the contrast Σ weight · mean(u) over `sides`, each (weight, u [S, N]); all sides have the
-    same items."""
-    items = sides[0][1].shape[1]
-    contrast = sum(weight * u.mean(axis=0) for weight, u in sides)
+    """Variance of the contrast Σ weight · mean(u) over `sides`, each (weight, u [S, N] or u [D, S, N]); all sides have
+    the same items."""
+    crossed = [(weight, u if u.ndim == 3 else u[None]) for weight, u in sides]
+    items = crossed[0][1].shape[2]
+    contrast = sum(weight * u.mean(axis=(0, 1)) for weight, u in crossed)
     of_items = float(contrast.var(ddof=1)) / items if items > 1 else 0.0
-    of_seeds, spread = 0.0, 0.0
-    for weight, u in sides:
-        seeds = len(u)
-        if seeds < 2:
-            continue
-        mean = u.mean()
-        rows, columns = u.mean(axis=1) - mean, u.mean(axis=0) - mean
-        rest = u - mean - rows[:, None] - columns
-        between = items * float((rows**2).sum()) / (seeds - 1)
-        # of a single item, all variance is between seeds
-        within = float((rest**2).sum()) / ((seeds - 1) * (items - 1)) if items > 1 else 0.0
-        component = max(0.0, weight * weight * (between - within) / (items * seeds))
-        of_seeds += component
-        spread += component**2 / (seeds - 1)
-    return ContrastVariance(of_items, max(1, items - 1), of_seeds, of_seeds**2 / spread if spread else 1.0)
+    of_seeds, of_draws = [], []
+    for weight, u in crossed:
+        draws, seeds = u.shape[:2]
+        if draws > 1:
+            of_draws.append((weight**2 * _between(u.mean(axis=1)), draws - 1))
+        if seeds > 1:
+            # with several draws, the interaction is in the variance of the draws already
+            shared = _interaction(u) if draws > 1 else 0.0
+            of_seeds.append((weight**2 * max(0.0, _between(u.mean(axis=0)) - shared), seeds - 1))
+    return ContrastVariance(of_items, max(1, items - 1), *_added(of_seeds), *_added(of_draws))
+
+
+def _between(u: NDArray[np.float64]) -> float:
+    """Variance of the mean of `u` [S, N] that is due to its rows: what the mean square between them exceeds that of the
+    rest by."""
+    rows, items = u.shape
+    mean = u.mean()
+    of_rows, of_columns = u.mean(axis=1) - mean, u.mean(axis=0) - mean
+    rest = u - mean - of_rows[:, None] - of_columns
+    between = items * float((of_rows**2).sum()) / (rows - 1)
+    # of a single item, all variance is between rows
+    within = float((rest**2).sum()) / ((rows - 1) * (items - 1)) if items > 1 else 0.0
+    return float(max(0.0, (between - within) / (items * rows)))
+
+
+def _interaction(u: NDArray[np.float64]) -> float:
+    """Variance of the mean of `u` [D, S, N] that is due to the interaction of draws and seeds."""
+    draws, seeds, items = u.shape
+    rest = u - u.mean(axis=1, keepdims=True) - u.mean(axis=0, keepdims=True) + u.mean(axis=(0, 1), keepdims=True)
+    cells = rest.mean(axis=2)
+    freedom = (draws - 1) * (seeds - 1)
+    between = items * float((cells**2).sum()) / freedom
+    within = float(((rest - cells[:, :, None]) ** 2).sum()) / (freedom * (items - 1)) if items > 1 else 0.0
+    return float(max(0.0, (between - within) / (items * draws * seeds)))
 
 
 def sum_of_independent(variances: Sequence[ContrastVariance]) -> ContrastVariance:
@@ -105,7 +140,8 @@ def sum_of_independent(variances: Sequence[ContrastVariance]) -> ContrastVarianc
         return variances[0]
     items, item_freedom = _added([(one.items, one.item_freedom) for one in variances])
     seeds, seed_freedom = _added([(one.seeds, one.seed_freedom) for one in variances])
-    return ContrastVariance(items, item_freedom, seeds, seed_freedom)
+    draws, draw_freedom = _added([(one.draws, one.draw_freedom) for one in variances])
+    return ContrastVariance(items, item_freedom, seeds, seed_freedom, draws, draw_freedom)
 
 
 def _added(components: Sequence[tuple[float, float]]) -> tuple[float, float]:

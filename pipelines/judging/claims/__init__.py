@@ -17,7 +17,8 @@ from typing import Any, ClassVar, Literal
 
 from pipelines.components import Component, did_you_mean
 
-Verdict = Literal["reproduced", "not reproduced", "cannot tell at this scale"]
+Verdict = Literal["reproduced", "not reproduced", "cannot tell at this scale", "too near chance"]
+"""The last where no side has learnt enough for a verdict (`chance.near_chance`)."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,11 @@ class ClaimForm(Component):
     """The option that a claim gives when it writes a list instead of a mapping; empty where it has to be a mapping."""
     ratio: ClassVar[bool] = False
     """Whether figures are compared by quotients, so that contrasts are of their logarithms."""
+    of_spread: ClassVar[bool] = False
+    """Whether what is compared is how far apart the seeds of a stage are in the figure, instead of the figure; of this,
+    less is always better."""
+    fewest_seeds: ClassVar[int] = 1
+    """Number of models of each stage without which nothing can be said."""
 
     @property
     @abstractmethod

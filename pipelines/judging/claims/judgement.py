@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pipelines.errors import DataError
 from pipelines.judging.certainty.contrasts import ContrastInterval, WeightedSide, contrast_interval
 from pipelines.judging.certainty.resampling import interval
+from pipelines.judging.certainty.spread import spread_quotient
 from pipelines.judging.certainty.variance_components import CONFIDENCE
 from pipelines.judging.claims import ClaimForm, ComparedSide, Contrast, Verdict
 from pipelines.judging.figures import RecordedFigure
@@ -35,6 +36,13 @@ class MeasuredSide:
     """Name of the items that the rows are about; sides with the same name are paired."""
     score: Score
     """Rows of any items → the figure, as the task family of this side computes it."""
+    draws: int = 1
+    """Number of pre-training draws; `samples` has the seeds of a draw together."""
+
+    def weighted(self, weight: float, score: Score, figure: RecordedFigure) -> WeightedSide:
+        """This side in a contrast of `score`."""
+        draws = 1 if figure.exact else self.draws
+        return WeightedSide(weight, score, self.of_seeds(figure), self.items, draws)
 
     def of_seeds(self, figure: RecordedFigure) -> Sequence[NDArray[np.float64]]:
         """The rows of each seed; of the first alone for a figure that no seed changes."""
@@ -62,6 +70,7 @@ class JudgedContrast:
             "high": effect.high,
             "at_least": self.at_least,
             "verdict": self.verdict,
+            "variance": None if effect.variance is None else asdict(effect.variance),
         }
 
 
@@ -88,8 +97,10 @@ def judge(
 ) -> list[JudgedContrast]:
     """The contrasts of `form` on a figure of which less is better if `lower`, at a family-wise confidence of 95 %.
 
-    Raises DataError for sides that were measured on different numbers of items, and for a quotient of figures that are
-    not above zero.
+    Of a form that compares the spread over seeds, a contrast has two sides, that of the baseline first.
+
+    Raises DataError for sides that were measured on different numbers of items, for a quotient of figures that are not
+    above zero, and for seeds without spread where this is compared.
     """
     contrasts = form.contrasts()
     confidence = 1 - (1 - CONFIDENCE) / len(contrasts)
@@ -98,18 +109,24 @@ def judge(
         sides = []
         for weight, side in contrast.terms:
             one = measured(side)
-            if form.ratio and any(one.score(rows) <= 0 for rows in one.samples):
+            logarithmic = form.ratio and not form.of_spread
+            if logarithmic and any(one.score(rows) <= 0 for rows in one.samples):
                 raise DataError(f"{figure.name} of {side.stage} is not above zero, so it has no quotient: use greater")
-            score = _logarithm(one.score) if form.ratio else one.score
-            sides.append(WeightedSide(-weight if lower else weight, score, one.of_seeds(figure), one.items))
+            score = _logarithm(one.score) if logarithmic else one.score
+            sides.append(one.weighted(-weight if lower else weight, score, figure))
         _same_items(sides, figure)
-        effect = contrast_interval(sides, seed, confidence, _bounds(sides, figure, form.ratio))
+        if form.of_spread:
+            baseline, system = ([one.score(rows) for rows in one.models] for one in sides)
+            effect = spread_quotient(baseline, system, confidence)
+        else:
+            effect = contrast_interval(sides, seed, confidence, _bounds(sides, figure, form.ratio))
         verdict = verdict_of(
             effect.low, effect.high, contrast.at_least, exact=figure.exact, inclusive=contrast.inclusive
         )
         at_least = contrast.at_least
         if form.ratio:
-            effect = ContrastInterval(*map(math.exp, (effect.value, effect.low, effect.high)))
+            value, low, high = (math.exp(one) for one in (effect.value, effect.low, effect.high))
+            effect = replace(effect, value=value, low=low, high=high)
             at_least = math.exp(at_least)
         judged.append(JudgedContrast(contrast, effect, at_least, verdict))
     return judged
@@ -119,7 +136,8 @@ def estimate(figure: RecordedFigure, side: MeasuredSide, seed: int) -> Estimate:
     """The figure of a side: mean over seeds, each seed, 95 % interval over seeds and items."""
     least, most = figure.bounds
     # where a figure may be negative, whether its interval ends at zero depends on whether it ever is
-    return interval(side.score, side.of_seeds(figure), seed, reach=most, least=None if least == -most else least)
+    own, lowest = side.weighted(1.0, side.score, figure), None if least == -most else least
+    return interval(side.score, own.models, seed, reach=most, least=lowest, draws=own.draws)
 
 
 def _logarithm(score: Score) -> Score:

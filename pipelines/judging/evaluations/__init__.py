@@ -29,6 +29,8 @@ class Evaluation(Component):
     both (`models`)."""
     independent_of_models: ClassVar[bool] = False
     """Whether its results depend on the task alone, not on the other models that are judged with it."""
+    baseline_sample: ClassVar[str] = ""
+    """Name of the sample that it keeps of baselines without a network; empty for one that has none."""
     reads: ClassVar[frozenset[str] | None] = None
     """Names of the task families it is defined for; None for all."""
     nondeterministic_keys: ClassVar[frozenset[str]] = frozenset()
@@ -52,6 +54,11 @@ class Evaluation(Component):
     @property
     def longest_row(self) -> int | None:
         """Tokens of the longest row that a model reads, if known before there is data."""
+        return None
+
+    @property
+    def most_memory(self) -> int | None:
+        """Most tokens of memory that a model can have while it reads, if known before there is data."""
         return None
 
     def tiny(self) -> Self:

@@ -73,6 +73,10 @@ class EvaluationContext:
         """Keep the sample of a model [N, …] of which figures are scores; `timed` if a clock measured it."""
         (self.timings if timed else self.samples)[key_of(sample, subject.stage, subject.seed)] = rows
 
+    def keep_baseline(self, sample: str, name: str, rows: NDArray[np.float64]) -> None:
+        """Keep the sample [N, …] of a baseline without a network; `name` begins as `samples` says."""
+        self.samples[key_of(sample, name, 0)] = rows
+
     @cached_property
     def train_labels(self) -> list[str]:
         """The class of each training text."""

@@ -31,6 +31,7 @@ class ErrorsEvaluation(Evaluation, name="errors"):
     reads = frozenset(
         {
             "text_classification",
+            "label_sets",
             "pair_classification",
             "span_pair_classification",
             "multiple_choice",
@@ -100,6 +101,8 @@ class ErrorsEvaluation(Evaluation, name="errors"):
 
 
 def _written(answer: Answer) -> str:
+    if isinstance(answer, dict):
+        return ", ".join(f"{label} {probability:.2f}" for label, probability in answer.items()) or "none"
     if isinstance(answer, (list, tuple)):
         return " ".join(map(str, answer)) if all(isinstance(one, str) for one in answer) else str(answer)
     return str(answer)

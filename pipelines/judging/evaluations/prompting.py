@@ -4,6 +4,7 @@ prompt."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,6 +14,7 @@ from pydantic import NonNegativeInt
 from pipelines.judging.certainty.resampling import RESAMPLES, interval
 from pipelines.judging.evaluations import Evaluation
 from pipelines.judging.evaluations.forward_passes import EvaluationSize, ForwardPasses
+from pipelines.judging.figures import RecordedFigure
 from pipelines.vocabulary import Signal
 
 if TYPE_CHECKING:
@@ -52,6 +54,15 @@ class PromptingEvaluation(Evaluation, name="prompting"):
     """Whether an answer's probability is divided by its probability for content-free texts (`N/A`, `[MASK]` and the
     empty text, averaged; Zhao et al. 2021, arXiv:2102.09690, §4 and 5)."""
 
+    @classmethod
+    def figures(cls, family: TaskFamily) -> Sequence[RecordedFigure]:
+        """Each metric with the smallest and with the largest number of shots, and how much these add."""
+        return [
+            RecordedFigure(f"{metric}_{suffix}", SAMPLE, partial(score, family, metric), bounds=(-2.0, 2.0))
+            for metric in family.metrics
+            for suffix, score in SHOT_FIGURES.items()
+        ]
+
     def tiny(self) -> Self:
         return self.model_copy(update={"examples": min(self.examples, 8)})
 
@@ -84,6 +95,10 @@ class PromptingEvaluation(Evaluation, name="prompting"):
                 self.answers(model.folder, family, train, rows, context.seed, context.threads, stage)
                 for model in models
             ]
+            ends = (min(self.shots), max(self.shots))
+            for model, answers in zip(models, answers_by_shots, strict=True):
+                each = [family.statistics(gold, answers[shots], labels) for shots in ends]
+                context.keep(SAMPLE, model, np.stack(each, axis=1))
             by_shots = []
             for shots in self.shots:
                 statistics = [family.statistics(gold, answers[shots], labels) for answers in answers_by_shots]
@@ -154,6 +169,24 @@ class PromptingEvaluation(Evaluation, name="prompting"):
                 family.gold(one.filled[int(own.argmax())]) for one, own in zip(prompted, scores, strict=False)
             ]
         return answers
+
+
+def _fewest(family: TaskFamily, metric: str, rows: NDArray[np.float64]) -> float:
+    return family.scores(rows[:, 0])[metric]
+
+
+def _most(family: TaskFamily, metric: str, rows: NDArray[np.float64]) -> float:
+    return family.scores(rows[:, 1])[metric]
+
+
+def _gain(family: TaskFamily, metric: str, rows: NDArray[np.float64]) -> float:
+    return _most(family, metric, rows) - _fewest(family, metric, rows)
+
+
+SAMPLE = "prompted"
+"""Sample of a model [N, 2, K]: the statistics of each example's answer with the fewest and with the most shots."""
+SHOT_FIGURES = {"with_fewest_shots": _fewest, "with_most_shots": _most, "gained_by_shots": _gain}
+"""End of a figure's name → its score of that sample."""
 
 
 def _score(family: TaskFamily, metric: str) -> Score:

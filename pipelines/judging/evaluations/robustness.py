@@ -61,7 +61,16 @@ class RobustnessEvaluation(Evaluation, name="robustness"):
         return [ForwardPasses(min(self.examples, size.documents) * len(self.attacks), size.tokens)]
 
     def unfit(self, family: str | None, language: str | None) -> str | None:
-        return next((why for attack in self.attacks if (why := attack.unfit(family, language))), None)
+        for attack in self.attacks:
+            if not attack.judges:
+                fits = sorted(name for name, one in Attack.members.items() if getattr(one, "judges", False))
+                return (
+                    f"{attack.name} reads the model of another stage, which only training examples can be changed by; "
+                    f"attacks that fit: {', '.join(fits)}"
+                )
+            if (why := attack.unfit(family, language)) is not None:
+                return why
+        return None
 
     def measure(self, context: EvaluationContext) -> dict[str, Any]:
         """Raises RecipeError for a metric that the family does not have, or an attack that does not suit this

@@ -109,6 +109,11 @@ class EmbeddingTable:
         ids = self._tokenizer.encode(word, add_special_tokens=False).ids
         return ids[0] if len(ids) == 1 and ids[0] not in self._special and ids[0] < len(self.unit) else None
 
+    def words(self, text: str) -> list[int]:
+        """Token ids of `text` without special tokens, such as that of unknown words."""
+        ids = self._tokenizer.encode(text, add_special_tokens=False).ids
+        return [token for token in ids if token < len(self.unit) and self.ordinary[token]]
+
     def word(self, token: int) -> str:
         """The text of a token."""
         return str(self._tokenizer.decode([token])).strip()

@@ -63,7 +63,9 @@ class QualityCriterion(Criterion, name="quality"):
             baselines = evidence.section("baselines") or {}
             key = f"{metric}_of_{CANDIDATE}_minus_this"
             outcomes += [
-                self._compared(metric, one[key], f"the baseline {one['name']}'s", threshold, evidence.examples)
+                self._compared(
+                    metric, one[key], f"the baseline {one['name'].replace('_', ' ')}'s", threshold, evidence.examples
+                )
                 for one in baselines.get("baselines", ())
                 if key in one
             ]

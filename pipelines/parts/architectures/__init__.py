@@ -14,6 +14,8 @@ from pipelines.components import Component, discover
 from pipelines.vocabulary import Ability
 
 if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module
     from transformers import PretrainedConfig
 
 
@@ -40,8 +42,9 @@ class LayerNames(NamedTuple):
 
     count_key: str
     """Configuration key of the number of layers."""
-    feed_forward: tuple[str, str]
-    """Paths below a layer of the feed-forward sub-layer's linear layers, the inner and the outer one."""
+    feed_forward: tuple[str, str] | None
+    """Paths below a layer of the feed-forward sub-layer's linear layers, the inner and the outer one; None where the
+    inner one has gates too, so that a neuron is not one of its outputs."""
     attention: AttentionNames | None = None
     """Projections of self-attention; None where they are not linear layers of their own."""
     sub_layer_ends: tuple[str, ...] = ()
@@ -71,7 +74,8 @@ class Architecture(Component):
     positions_after_padding: ClassVar[bool] = False
     """Whether the first token uses row padding id + 1 of that table, so that the rows before it are unused."""
     ids: ClassVar[Mapping[str, str]] = {"pad_token_id": "pad", "bos_token_id": "bos", "eos_token_id": "eos"}
-    """Configuration key → special token of the tokenizer whose id it is set to."""
+    """Configuration key → special token of the tokenizer whose id it is set to; `end` is the one that ends a document,
+    which tokenizers name differently."""
     token_types: ClassVar[tuple[str, int]] = ("", 0)
     """Configuration key of the number of token types, and that number where it is not set; 0 where there are none."""
     embedding_tables: ClassVar[tuple[str, ...]]
@@ -86,6 +90,8 @@ class Architecture(Component):
     segments, in order; empty where transformers has none."""
     pooler: ClassVar[tuple[str, ...]] = ()
     """Paths of the modules that pool the first state, which a network may leave out."""
+    poolings: ClassVar[frozenset[str] | None] = None
+    """Poolings of a text that its configuration can record; None: any."""
     normalisation: ClassVar[tuple[str, ...]] = ("LayerNorm",)
     """Names of the layer-normalisation modules, whatever they are in."""
 
@@ -107,6 +113,14 @@ class Architecture(Component):
         A member imports its module here and calls its `register_auto_classes`: so the code of the network is part of
         the fingerprint of the stages that use it, and planning imports no torch.
         """
+
+    def head_width(self, config: PretrainedConfig) -> int:
+        """Elements of query and key of one attention head."""
+        return int(config.hidden_size) // int(config.num_attention_heads)
+
+    def attention_input(self, layer: Module, states: Tensor) -> Tensor:
+        """What query and key of `layer` read of the states [B, L, H] that the layer reads."""
+        return states
 
     def first_position(self, config: PretrainedConfig | Mapping[str, object]) -> int:
         """Row of the position table that the first token of a text uses, of a network with `config`."""

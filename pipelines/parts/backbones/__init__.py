@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import model_validator
 
 from pipelines.components import Component
+from pipelines.networks.shape import NetworkShape
 from pipelines.vocabulary import Ability
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ MOST_WIDE = 2**20
 
 class Backbone(Component):
     """An architecture with its dimensions."""
+
+    needs_tokens: ClassVar[frozenset[str]] = frozenset()
+    """What a tokenizer must offer."""
 
     @model_validator(mode="after")
     def _fits_a_machine(self) -> Self:
@@ -42,6 +46,11 @@ class Backbone(Component):
         """Maximum sequence length in tokens; None if there is no limit."""
 
     @property
+    def memory_tokens(self) -> int:
+        """Most tokens before a row whose states it keeps; 0 where it keeps none, or a state of fixed size."""
+        return 0
+
+    @property
     def added_embeddings(self) -> tuple[Embedding, ...]:
         """Embeddings that read channels and are added to the input of this backbone."""
         return ()
@@ -50,6 +59,11 @@ class Backbone(Component):
     def token_types(self) -> int:
         """Number of token types; 0 for a backbone that reads none."""
         return 0
+
+    @property
+    def shape(self) -> NetworkShape:
+        """Layers, width and heads, as far as they are stated."""
+        return NetworkShape()
 
     @property
     def label(self) -> str:

@@ -10,6 +10,7 @@ from pydantic import Field, SerializeAsAny, field_serializer, field_validator, m
 
 from pipelines.components import did_you_mean
 from pipelines.errors import RecipeError
+from pipelines.networks.shape import NetworkShape
 from pipelines.parts.architectures import Architecture
 from pipelines.parts.backbones import MOST_WIDE, Backbone
 from pipelines.parts.embeddings import Embedding
@@ -102,6 +103,12 @@ class Transformer(Backbone, name="transformer"):
         return int(self.dims.get(key, usual))
 
     @property
+    def shape(self) -> NetworkShape:
+        layers = next(iter(self.architecture.stacks.values())).count_key
+        stated = (self.dims.get(key) for key in (layers, self.architecture.width, "num_attention_heads"))
+        return NetworkShape(*(value if isinstance(value, int) else None for value in stated))
+
+    @property
     def label(self) -> str:
         return f"{self.name} {self.architecture.name}"
 
@@ -144,12 +151,15 @@ class Transformer(Backbone, name="transformer"):
                 )
         values: dict[str, object] = {
             "vocab_size": -(-len(tokenizer) // VOCABULARY_MULTIPLE) * VOCABULARY_MULTIPLE,
-            **{key: getattr(tokenizer, f"{token}_token_id") for key, token in kind.ids.items()},
+            **{key: _special_id(tokenizer, token) for key, token in kind.ids.items()},
         }
         if kind.positions is not None and self.max_length is not None:
             values[kind.positions] = self.max_length + kind.first_position({"pad_token_id": tokenizer.pad_token_id})
         try:
             config = AutoConfig.for_model(kind.name, **values, **self.dims)
+            config.num_labels = len(
+                PretrainedConfig().id2label or ()
+            )  # BART has three of its own, but labels are a head's
             with torch.device("meta"):  # some dimensions are rejected only in construction; this takes no memory
                 AutoModel.from_config(config)
         except (StrictDataclassError, ValueError, KeyError) as error:
@@ -159,3 +169,10 @@ class Transformer(Backbone, name="transformer"):
 
     def tiny(self) -> Self:
         return self.model_copy(update={"dims": {**self.dims, **self.architecture.tiny}})
+
+
+def _special_id(tokenizer: PreTrainedTokenizerFast, token: str) -> int | None:
+    """Id of a special token by its name; `end` is the token that ends a document."""
+    names = ("sep", "eos") if token == "end" else (token,)
+    ids = (getattr(tokenizer, f"{name}_token_id") for name in names)
+    return next((int(one) for one in ids if one is not None), None)

@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 from pipelines.components import Component
+from pipelines.networks.shape import NetworkShape
+from pipelines.networks.stored_size import StoredSize
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
@@ -102,6 +104,14 @@ class Compression(Component):
     def draws(self) -> bool:
         """Whether `choose` depends on the stage's seed."""
         return self.needs_calibration
+
+    def shape_after(self, shape: NetworkShape) -> NetworkShape:
+        """The shape of a network that had `shape` before."""
+        return shape
+
+    def size_after(self, size: StoredSize) -> StoredSize:
+        """About how many bytes, at most, a network has that had `size` before."""
+        return size
 
     def shrink(self, network: PreTrainedModel, calibration: Calibration | None = None) -> Shrunk:
         """The smaller network that the following training starts from. `calibration` may be None for a member that

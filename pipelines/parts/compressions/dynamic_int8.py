@@ -16,6 +16,7 @@ from pydantic import Field
 from pipelines.errors import StageError
 from pipelines.networks.folder import CONFIGURATION, ONNX
 from pipelines.networks.onnx_graph import OPSET, export_onnx, open_onnx, quantize_onnx
+from pipelines.networks.stored_size import StoredSize
 from pipelines.networks.text_encoder import LONGEST, TextEncoder
 from pipelines.parts.compressions import Compression, Level
 
@@ -59,6 +60,9 @@ class DynamicInt8(Compression, name="dynamic_int8"):
 
     least_cosine: float = Field(0.99, gt=0, le=1)
     """Minimum mean cosine similarity between the probabilities before and after quantization."""
+
+    def size_after(self, size: StoredSize) -> StoredSize:
+        return StoredSize(*(part / 4 for part in size))
 
     def convert(self, source: Path, network: PreTrainedModel, out: Path) -> None:
         out.mkdir(parents=True, exist_ok=True)

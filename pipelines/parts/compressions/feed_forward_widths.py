@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from pipelines.errors import RecipeError
+from pipelines.networks.stored_size import StoredSize
 from pipelines.parts.architectures import Architecture
 from pipelines.parts.compressions import Calibration, Change, Compression, Level
 
@@ -29,6 +30,9 @@ class FeedForwardWidths(Compression, name="feed_forward_widths"):
 
     share: float = Field(0.5, gt=0, le=1)
     """Share of the neurons of each sub-layer to keep, at least one."""
+
+    def size_after(self, size: StoredSize) -> StoredSize:
+        return size._replace(feed_forward=size.feed_forward * self.share)
 
     def choose(self, network: PreTrainedModel, calibration: Calibration | None) -> Change:
         from pipelines.networks.projections import width_of
@@ -59,10 +63,13 @@ def feed_forward_layers(network: PreTrainedModel) -> dict[str, tuple[Module, Mod
     layers = {
         f"{path}.{index}": (layer.get_submodule(names.feed_forward[0]), layer.get_submodule(names.feed_forward[1]))
         for path, names in (architecture.stacks if architecture is not None else {}).items()
+        if names.feed_forward is not None
         for index, layer in enumerate(backbone.get_submodule(path).children())
     }
     if not layers or not all(is_projection(one) for pair in layers.values() for one in pair):
-        known = ", ".join(one.name for one in Architecture.all())
+        known = ", ".join(
+            one.name for one in Architecture.all() if all(names.feed_forward for names in one.stacks.values())
+        )
         raise RecipeError(
             f"compression feed_forward_widths: no feed-forward layers are known of the backbone {config.model_type}; "
             f"supported: {known}"

@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, PositiveInt, Tag, field_validator
 
 from pipelines.errors import RecipeError
+from pipelines.networks.stored_size import StoredSize
 from pipelines.parts.compressions import Calibration, Change, Compression, Level
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 WIDTHS = (2, 4, 8)
 """Numbers of bits of a weight."""
+FLOAT_BITS = 32
 
 
 class MixedBits(BaseModel):
@@ -73,6 +75,11 @@ class GroupQuantization(Compression, name="group_quantization"):
     @property
     def needs_gradients(self) -> bool:
         return isinstance(self.bits, MixedBits) and self.bits.choice == "hessian"
+
+    def size_after(self, size: StoredSize) -> StoredSize:
+        bits = self.bits if isinstance(self.bits, int) else self.bits.mean
+        smaller = size.layers_times(bits / FLOAT_BITS)
+        return smaller._replace(embeddings=size.embeddings * (self.embedding_bits or FLOAT_BITS) / FLOAT_BITS)
 
     def choose(self, network: PreTrainedModel, calibration: Calibration | None) -> Change:
         from torch import nn

@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import Field, PositiveInt
 
 from pipelines.errors import RecipeError
+from pipelines.networks.stored_size import StoredSize
 from pipelines.parts.architectures import Architecture
 from pipelines.parts.compressions import Calibration, Change, Compression, Level
 
@@ -48,6 +49,9 @@ class HeadPruning(Compression, name="head_pruning"):
     @property
     def draws(self) -> bool:
         return True
+
+    def size_after(self, size: StoredSize) -> StoredSize:
+        return size._replace(attention=size.attention * self.share)
 
     def choose(self, network: PreTrainedModel, calibration: Calibration | None) -> Change:
         import torch

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from pipelines.errors import RecipeError
+from pipelines.networks.shape import NetworkShape
+from pipelines.networks.stored_size import StoredSize
 from pipelines.parts.compressions import Calibration, Compression, Level, Shrunk
 
 if TYPE_CHECKING:
@@ -30,6 +32,12 @@ class SelectLayers(Compression, name="select_layers"):
     """Share of the layers to keep, at least one layer."""
     which: Literal["spread", "first", "last"] = "spread"
     """Layers to keep: `spread` are evenly spaced ones up to the top layer."""
+
+    def shape_after(self, shape: NetworkShape) -> NetworkShape:
+        return shape if shape.layers is None else shape._replace(layers=len(self._chosen(shape.layers)))
+
+    def size_after(self, size: StoredSize) -> StoredSize:
+        return size.layers_times(self.share)
 
     def shrink(self, network: PreTrainedModel, calibration: Calibration | None = None) -> Shrunk:
         from torch import nn
@@ -68,7 +76,7 @@ class SelectLayers(Compression, name="select_layers"):
 
 def _count_key(name: str, length: int, config: PretrainedConfig) -> str | None:
     """The configuration key of the number of layers in the module list `name`; None if it is not a list of layers."""
-    for key in ("num_decoder_layers",) if name.startswith("decoder.") else ("num_hidden_layers",):
+    for key in ("num_decoder_layers", "decoder_layers") if name.startswith("decoder.") else ("num_hidden_layers",):
         if getattr(config, key, None) == length:
             return key
     return None

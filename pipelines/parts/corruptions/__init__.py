@@ -52,7 +52,7 @@ class Corruption(Component):
     provides: ClassVar[frozenset[Field]]
     """Fields that `apply` adds."""
     needs_tokens: ClassVar[frozenset[str]] = frozenset()
-    """Required features of the tokenizer (`Tokenizer.offers`): `mask`, `sentinels`."""
+    """Required features of the tokenizer (`Tokenizer.offers`): `mask`, `sentinels`, `roles`."""
     replaces: ClassVar[frozenset[Field]] = frozenset()
     """Fields that are invalid afterwards, because `apply` moves or removes tokens."""
     segments: ClassVar[int] = 1
@@ -60,6 +60,9 @@ class Corruption(Component):
     pairs_segments: ClassVar[bool] = False
     """Whether rows become pairs of segments, which may be those of other rows: their tokens then come with the values
     of all channels."""
+
+    reorders: ClassVar[bool] = False
+    """Whether tokens come in another order than that of the text."""
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -69,6 +72,10 @@ class Corruption(Component):
     def token_types(self) -> int:
         """Number of token types that the backbone must have for what this corruption writes."""
         return 0
+
+    def unfit_rows(self, length: int) -> str | None:
+        """Why rows of `length` tokens, special tokens included, cannot be corrupted so; None if they can."""
+        return None
 
     @abstractmethod
     def apply(self, batch: Arrays, tokens: TokenIds, random: np.random.Generator) -> Arrays:

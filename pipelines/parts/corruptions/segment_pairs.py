@@ -37,8 +37,8 @@ class SegmentPairs(Corruption):
     def token_types(self) -> int:
         return 2
 
-    def splits(self, batch: Arrays, tokens: TokenIds, random: np.random.Generator) -> NDArray[np.int64]:
-        """int64 [B]: column of the token that divides each row, drawn from those that can; −1 where none can."""
+    def divisible(self, batch: Arrays, tokens: TokenIds) -> NDArray[np.bool_]:
+        """Bool [B, L]: the tokens that can divide their row."""
         documents = batch[Field.DOCUMENTS]
         ordinary = is_ordinary(batch[Field.INPUT_IDS], tokens)
         inside = np.zeros_like(ordinary)
@@ -49,8 +49,13 @@ class SegmentPairs(Corruption):
         before: NDArray[np.int64] = np.cumsum(ordinary, axis=1) - ordinary
         counts = ordinary.sum(1, keepdims=True)
         least = np.maximum(np.rint(self.shortest * (counts - 1)), 1)
-        possible = inside & (before >= least) & (counts - 1 - before >= least)
-        draws = np.where(possible, random.random(ordinary.shape, dtype=np.float32), np.float32(-1))
+        possible: NDArray[np.bool_] = inside & (before >= least) & (counts - 1 - before >= least)
+        return possible
+
+    def splits(self, batch: Arrays, tokens: TokenIds, random: np.random.Generator) -> NDArray[np.int64]:
+        """int64 [B]: column of the token that divides each row, drawn from those that can; −1 where none can."""
+        possible = self.divisible(batch, tokens)
+        draws = np.where(possible, random.random(possible.shape, dtype=np.float32), np.float32(-1))
         chosen = np.argmax(draws, axis=1)
         return np.where(possible.any(1), chosen, -1)
 

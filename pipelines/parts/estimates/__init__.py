@@ -79,6 +79,8 @@ class Estimation(Component):
     """Abilities that tell the backbones whose weights it can estimate."""
     draws: ClassVar[bool] = False
     """Whether weights of the backbone that it does not estimate stay random."""
+    reads_pairs: ClassVar[bool] = False
+    """Whether a document is to be two texts, such as a sentence and its translation."""
 
     @abstractmethod
     def weights(self, text: TokenFile, config: PretrainedConfig, workspace: Workspace) -> dict[str, NDArray[Any]]:

@@ -157,6 +157,22 @@ def _divide(text: TokenFile, below: Path | None, home: Path) -> None:
     temporary.rename(home / POSITIONS)
 
 
+def sorting_order(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """int64 [n]: the indices that sort non-negative `keys` [n], equal ones in their order.
+
+    Where both fit into 63 bits, a key and its index are sorted as one number: numpy sorts numbers several times faster
+    than the indices of numbers.
+    """
+    if not len(keys):
+        return np.empty(0, dtype=np.int64)
+    least, bits = int(keys.min()), len(keys).bit_length()
+    if (int(keys.max()) - least).bit_length() + bits > 63:
+        return np.argsort(keys, kind="stable")
+    packed = ((keys - least) << bits) | np.arange(len(keys))
+    packed.sort()
+    return np.asarray(packed & ((1 << bits) - 1))
+
+
 @dataclass(frozen=True)
 class _SortedBucket:
     """Sort one bucket: its distinct n-grams, and the rank of that at each of its positions."""
@@ -172,7 +188,7 @@ class _SortedBucket:
         positions = np.fromfile(self.positions, dtype=np.int32).astype(np.int64)
         tokens = self.text.tokens
         keys = _contexts(self.text, self.below, positions) * self.text.vocabulary_size + tokens[positions]
-        order = np.argsort(keys)
+        order = sorting_order(keys)
         keys = keys[order]
         new = np.empty(len(keys), dtype=np.bool_)
         new[:1] = True

@@ -91,6 +91,10 @@ class Head(Component):
         them, so that plain transformers can load the backbone from the saved folder.
         """
 
+    def continues(self, other: Head) -> bool:
+        """Whether this head takes the weights of `other`, the head of the start on the same task: one of its kind."""
+        return self.name == other.name
+
     def begin(self, network: PreTrainedModel) -> None:
         """Set the weights of this head in `network`, which `build` made, that depend on those of its backbone.
 

@@ -37,16 +37,17 @@ def _attention_scores(network: PreTrainedModel, hidden_states: Sequence[Tensor])
     config, backbone = network.config, network.base_model
     architecture = Architecture.of(config)
     assert architecture is not None and Ability.ATTENTION_SCORES in architecture.offers, config.model_type
-    size = config.hidden_size // config.num_attention_heads
+    size = architecture.head_width(config)
     projections = [
-        (layer.get_submodule(names.attention.query), layer.get_submodule(names.attention.key))
+        (layer, layer.get_submodule(names.attention.query), layer.get_submodule(names.attention.key))
         for path, names in architecture.stacks.items()
         if names.attention is not None
         for layer in backbone.get_submodule(path).children()
     ]
     scores = []
-    for (query, key), states in zip(projections, hidden_states[:-1], strict=True):
+    for (layer, query, key), states in zip(projections, hidden_states[:-1], strict=True):
+        read = architecture.attention_input(layer, states)
         # a layer that heads were removed from has fewer
-        q, k = (one(states).unflatten(-1, (-1, size)).transpose(1, 2) for one in (query, key))
+        q, k = (one(read).unflatten(-1, (-1, size)).transpose(1, 2) for one in (query, key))
         scores.append(q @ k.transpose(-1, -2) / size**0.5)
     return tuple(scores)

@@ -8,10 +8,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias
+
+from pydantic import Field as Option
 
 from pipelines.components import Component
 from pipelines.components.declared import DeclaredBatch, whole, wrap_own
+from pipelines.networks.shape import NetworkShape
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
@@ -112,7 +115,7 @@ class Objective(Component):
     may_read: ClassVar[frozenset[Field]] = frozenset()
     """Fields that they read where a batch has them, or that `rewrite` adds for `loss`. Any other is refused."""
     needs_signals: ClassVar[frozenset[Signal]] = frozenset()
-    """Signals of the trained network that `loss` reads."""
+    """Signals of the trained network that `loss` reads, with its default options."""
     needs_teacher: ClassVar[bool] = False
     """Whether the stage must name a teacher."""
     companion_heads: ClassVar[frozenset[str]] = frozenset()
@@ -129,6 +132,28 @@ class Objective(Component):
 
     weight: float = 1.0
     """Factor of this objective's terms in the loss."""
+    weight_end: float | None = Option(None, exclude_if=lambda value: value is None)
+    """Factor at the end of the stage, reached linearly from `weight`; None: it stays."""
+
+    @property
+    def required_signals(self) -> frozenset[Signal]:
+        """Signals of the trained network that `loss` reads with these options."""
+        return self.needs_signals
+
+    def factor(self, progress: float) -> float:
+        """Factor of the terms when a share `progress` of the stage's steps is done."""
+        return self.weight if self.weight_end is None else self.weight + progress * (self.weight_end - self.weight)
+
+    def unfit(self, student: NetworkShape, teacher: NetworkShape) -> str | None:
+        """Why a network of the shape `student` cannot learn from its `teacher` by this objective; None if it can.
+
+        Called when a recipe is loaded, with what it states, and again before training, when both networks are known.
+        """
+        return None
+
+    def tiny(self) -> Self:
+        """The same objective for networks of a smoke run, of one or more layers."""
+        return self
 
     def companions(self, make: Companions) -> dict[str, Companion]:
         """Networks that this objective uses alongside the trained one, by name. Called once, before training."""
@@ -149,7 +174,7 @@ class Objective(Component):
 
     @abstractmethod
     def loss(self, step: TrainingStep) -> dict[str, Tensor]:
-        """Named scalar terms, before `weight` is applied."""
+        """Named scalar terms, before `factor` is applied."""
 
     @abstractmethod
     def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:

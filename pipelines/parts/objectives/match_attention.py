@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, cast
 
-from pipelines.errors import RecipeError
+from pipelines.networks.shape import NetworkShape
 from pipelines.parts.objectives import Batch, Companion, Companions, Objective, TrainingStep
+from pipelines.parts.objectives.real_tokens import real_tokens
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
-    from transformers import PretrainedConfig, PreTrainedModel
+    from torch import Tensor
+    from transformers import PreTrainedModel
 
 HIDDEN = -1e9
 """Score of a token that is not seen: finite, so that no difference of two is undefined."""
@@ -25,8 +26,8 @@ class MatchAttention(Objective, name="match_attention"):
 
     Student layer i of m matches teacher layer i · (teacher layers / m), the uniform map of TinyBERT §4.1. With
     `compare: scores` it is the mean squared error of the scores before the softmax (TinyBERT, eq. 7), with
-    `distributions` the relative entropy KL(teacher ‖ student) of what each token attends to (MobileBERT §3.2). Raises
-    RecipeError where the two have different numbers of heads and `heads` is not `mean`.
+    `distributions` the relative entropy KL(teacher ‖ student) of what each token attends to (MobileBERT §3.2).
+    Different numbers of heads are refused unless `heads` is `mean`.
     """
 
     paper = "arXiv:1909.10351"
@@ -42,14 +43,13 @@ class MatchAttention(Objective, name="match_attention"):
     def companions(self, make: Companions) -> dict[str, Companion]:
         return {"teacher": make.teacher()}
 
-    def build(self, student: PretrainedConfig, teacher: PretrainedConfig | None) -> nn.Module | None:
-        own, others = (getattr(config, "num_attention_heads", None) for config in (student, teacher))
-        if self.heads == "each" and own != others:
-            raise RecipeError(
-                f"objective match_attention: the student has {own} attention heads and its teacher {others}, so that "
-                "none corresponds to another; set heads: mean, or give the backbone as many"
-            )
-        return None
+    def unfit(self, student: NetworkShape, teacher: NetworkShape) -> str | None:
+        if self.heads == "mean" or None in (student.heads, teacher.heads) or student.heads == teacher.heads:
+            return None
+        return (
+            f"the student has {student.heads} attention heads and its teacher {teacher.heads}, so that none "
+            "corresponds to another; set heads: mean, or give the backbone as many"
+        )
 
     def loss(self, step: TrainingStep) -> dict[str, Tensor]:
         import torch
@@ -57,18 +57,18 @@ class MatchAttention(Objective, name="match_attention"):
         student = cast("tuple[Tensor, ...]", step.signals[Signal.ATTENTION_SCORES])
         teacher = cast("tuple[Tensor, ...]", step.companion_signals("teacher")[Signal.ATTENTION_SCORES])
         stride = len(teacher) / len(student)
-        seen = _seen(step.batch).unsqueeze(1)
+        seen = seen_pairs(step.batch).unsqueeze(1)
         terms = [
-            self._difference(own.float(), teacher[round((layer + 1) * stride) - 1].float(), seen)
+            self.difference(own.float(), teacher[round((layer + 1) * stride) - 1].float(), seen)
             for layer, own in enumerate(student)
         ]
         return {"match_attention": torch.stack(terms).mean()}
 
     def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
-        seen = _seen(batch)
+        seen = seen_pairs(batch)
         return {"match_attention": int((seen.any(-1) if self.compare == "distributions" else seen).sum())}
 
-    def _difference(self, student: Tensor, teacher: Tensor, seen: Tensor) -> Tensor:
+    def difference(self, student: Tensor, teacher: Tensor, seen: Tensor) -> Tensor:
         """Difference of the scores [B, heads, L, L] of two layers over the pairs `seen` [B, 1, L, L]."""
         mean = self.heads == "mean"
         if self.compare == "distributions":
@@ -86,12 +86,9 @@ def _distributions(scores: Tensor, mean: bool) -> Tensor:
     return scores.softmax(-1).mean(1, keepdim=True).clamp_min(LEAST).log()
 
 
-def _seen(batch: Batch) -> Tensor:
+def seen_pairs(batch: Batch) -> Tensor:
     """bool [B, L, L]: whether token i attends to token j, neither of which is padding."""
-    import torch
-
-    mask: Tensor | None = batch.get(Field.ATTENTION_MASK)
-    real = (torch.ones_like(batch[Field.INPUT_IDS]) if mask is None else mask).bool()
+    real = real_tokens(batch).bool()
     pairs = real.unsqueeze(2) & real.unsqueeze(1)
     if Field.VISIBLE in batch:
         pairs = pairs & batch[Field.VISIBLE]

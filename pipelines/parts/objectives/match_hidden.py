@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from pipelines.parts.objectives import Batch, Companion, Companions, Objective, TrainingStep
+from pipelines.parts.objectives.real_tokens import real_tokens
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class MatchHidden(Objective, name="match_hidden"):
             student = projection(student)
         teacher = cast("tuple[Tensor, ...]", step.companion_signals("teacher")[Signal.HIDDEN_STATES])
         stride = (len(teacher) - 1) / (len(student) - 1)
-        mask = _mask(step.batch).unsqueeze(-1)
+        mask = real_tokens(step.batch).unsqueeze(-1)
         count = mask.sum() * student[0].shape[-1]
         terms = [
             ((state.float() - teacher[round(layer * stride)].float()).square() * mask).sum() / count
@@ -55,12 +56,4 @@ class MatchHidden(Objective, name="match_hidden"):
         return {"match_hidden": torch.stack(terms).mean()}
 
     def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
-        return {"match_hidden": int(_mask(batch).sum())}
-
-
-def _mask(batch: Batch) -> Tensor:
-    """int64 [B, L]: 1 for a token, 0 for padding; all 1 where nothing is padded, as in rows of plain text."""
-    import torch
-
-    mask: Tensor | None = batch.get(Field.ATTENTION_MASK)
-    return torch.ones_like(batch[Field.INPUT_IDS]) if mask is None else mask
+        return {"match_hidden": int(real_tokens(batch).sum())}

@@ -70,6 +70,7 @@ class Decision(StrEnum):
     RATES = "the rate of each layer"
     HOLD = "what pulls the weights back to their start"
     OPTIMIZER = "the optimizer"
+    START = "which of its start's weights the stage begins with"
 
 
 class Strategy(Component):
@@ -77,7 +78,8 @@ class Strategy(Component):
     nothing."""
 
     decides: ClassVar[frozenset[Decision]]
-    """At least one: WHEN if `trains` is overridden, OPTIMIZER if `optimizer` is, HOLD if initial weights are kept."""
+    """At least one: WHEN if `trains` is overridden, OPTIMIZER if `optimizer` is, HOLD if initial weights are kept,
+    START if `extend` makes some of them random."""
     precludes: ClassVar[frozenset[Decision]] = frozenset()
     """Decisions that would have no effect in combination with this strategy."""
 

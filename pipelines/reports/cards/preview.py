@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ import numpy as np
 from pipelines.corpora.settings.dataset import DatasetSettings
 from pipelines.corpora.settings.tables import text_tables
 from pipelines.errors import RecipeError
+from pipelines.messages.translation import message, translatable
 from pipelines.vocabulary import Field
 
 if TYPE_CHECKING:
@@ -19,14 +20,26 @@ if TYPE_CHECKING:
 
 WIDTH = 40
 """Tokens of a row that are shown."""
+CORRUPTED = translatable(
+    "As the stage {stage} would corrupt them ({corruptions}), with a tokenizer trained on this sample."
+)
+NO_RECIPE = translatable("There is no recipe {recipe!r} here to show its corruption.")
+NOT_LOADED = translatable("The recipe {recipe!r} cannot be loaded with this dataset: {error}.")
+NO_STAGE = translatable("No stage of the recipe {recipe!r} corrupts plain text.")
 
 
 @dataclass(frozen=True)
 class CorruptionPreview:
     """Rows of tokens, as text and corrupted, with a caption: which stage corrupts them, or why there are none."""
 
-    caption: str
-    rows: list[dict[str, Any]]
+    sentence: str
+    values: Mapping[str, str]
+    rows: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def caption(self) -> str:
+        """The caption in the current language."""
+        return message(self.sentence, **self.values)
 
 
 def preview(settings: DatasetSettings, root: Path, texts: Sequence[str]) -> CorruptionPreview:
@@ -38,25 +51,24 @@ def preview(settings: DatasetSettings, root: Path, texts: Sequence[str]) -> Corr
     from pipelines.recipe.lines import line_views
     from pipelines.recipe.load import Library
 
+    recipe = {"recipe": settings.recipe}
     folders = RecipeFolders.of_project(root)
     if settings.recipe not in folders.files:
-        return CorruptionPreview(f"There is no recipe {settings.recipe!r} here to show its corruption.", [])
+        return CorruptionPreview(NO_RECIPE, recipe)
     try:
         stages = Library(folders).load(settings.recipe, settings.variants).stages
     except RecipeError as error:
-        return CorruptionPreview(f"The recipe {settings.recipe!r} cannot be loaded with this dataset: {error}.", [])
+        return CorruptionPreview(NOT_LOADED, recipe | {"error": str(error)})
     plain = set(text_tables(settings))
     views = [(name, view) for name, one in stages.items() for view in line_views(one).values()]
     # a sample has texts, without the columns that are joined to them
     alone = [(name, view) for name, view in views if view.corruption and len(view.texts) < 2]
     name, stage = next(((name, view) for name, view in alone if plain & set(view.corpus)), (None, None))
     if stage is None:
-        return CorruptionPreview(f"No stage of the recipe {settings.recipe!r} corrupts plain text.", [])
+        return CorruptionPreview(NO_STAGE, recipe)
     what = ", ".join(corruption.name for corruption in stage.corruption)
-    return CorruptionPreview(
-        f"As the stage {settings.recipe}/{name} would corrupt them ({what}), with a tokenizer trained on this sample.",
-        _rows(stage, settings, texts),
-    )
+    values = {"stage": f"{settings.recipe}/{name}", "corruptions": what}
+    return CorruptionPreview(CORRUPTED, values, _rows(stage, settings, texts))
 
 
 def _rows(stage: Stage, settings: DatasetSettings, texts: Sequence[str]) -> list[dict[str, Any]]:

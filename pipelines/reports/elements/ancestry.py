@@ -8,12 +8,25 @@ from typing import Any
 
 from markupsafe import Markup
 
+from pipelines.messages.translation import message, translatable
 from pipelines.reports.elements.axes import duration
+from pipelines.reports.elements.wording import plain
 
 NODE_WIDTH, NODE_HEIGHT, COLUMN, LINE = 132, 54, 164, 72
 DATA_HEIGHT = 36
+WIDEST = 185
+"""Size of the type in pixels times number of characters of the longest name that a box holds."""
 SHORT = 8
 """Digits of a fingerprint that are shown."""
+KINDS = {"cached": translatable("cached"), "stored": translatable("stored")}
+"""Kind of a stage that was not trained here → how it is shown."""
+ROLES = {
+    "start": translatable("start"),
+    "teacher": translatable("teacher"),
+    "data": translatable("data"),
+    "features": translatable("features"),
+}
+"""Role of a parent → how it is shown."""
 
 
 @dataclass
@@ -36,15 +49,28 @@ class Node:
 
 def draw_ancestry(steps: Sequence[Mapping[str, Any]], records: Mapping[str, Mapping[str, Any]]) -> Markup:
     """Draw the graph of everything that `steps` made or came from, without evaluations, which make no model."""
-    nodes = _nodes(steps, records)
+    return draw_nodes(_nodes(steps, records), message("Lineage"))
+
+
+def draw_nodes(nodes: dict[str, Node], label: str) -> Markup:
+    """Draw `nodes`, parents before children, with their edges; `label` is the drawing's accessible name."""
     _lay_out(nodes)
+    first = min(node.column for node in nodes.values())  # 0 where there is data
+    for node in nodes.values():
+        node.column -= first
     width = COLUMN * (max(node.column for node in nodes.values()) + 1) - (COLUMN - NODE_WIDTH) + 4
     height = max(node.y + node.height for node in nodes.values()) + 4
     edges = [_edge(nodes[parent], node, role) for node in nodes.values() for parent, role in node.parents]
     return Markup(
         '<svg class="ancestry" viewBox="0 0 {w} {h}" style="min-width:{m}px;max-width:{w}px" role="img" '
-        'aria-label="Lineage">{p}</svg>'
-    ).format(w=width, h=height, m=round(width * 0.75), p=Markup("").join([*edges, *map(_box, nodes.values())]))
+        'aria-label="{l}">{p}</svg>'
+    ).format(
+        w=width,
+        h=height,
+        l=label,
+        m=round(width * 0.75),
+        p=Markup("").join([*edges, *map(_box, nodes.values())]),
+    )
 
 
 def _nodes(steps: Sequence[Mapping[str, Any]], records: Mapping[str, Mapping[str, Any]]) -> dict[str, Node]:
@@ -69,15 +95,18 @@ def _nodes(steps: Sequence[Mapping[str, Any]], records: Mapping[str, Mapping[str
         tables = _tables(record)
         for table, digest in tables.items():
             # a table and a stage often share a name
-            nodes.setdefault(f"table {table}", Node(table, [digest], "data"))
+            nodes.setdefault(f"table {table}", Node(plain(table), [digest], "data"))
             node.parents[f"table {table}", "data"] = None
     for name, node in nodes.items():
         if node.kind != "data":
             own_steps = [step for step in steps if names.get(step["fingerprint"]) == name]
             seeds = sum(called == name for called in names.values())
-            several = f"{node.lines[0]} · {seeds} seeds" if seeds > 1 else node.lines[0]
+            several = (
+                message("{first} · {seeds} seeds", first=node.lines[0], seeds=seeds) if seeds > 1 else node.lines[0]
+            )
             seconds = sum(step["seconds"] or 0 for step in own_steps if not step["cached"])
-            node.lines = [several, f"trained · {duration(seconds)}" if node.kind == "trained" else node.kind]
+            trained = message("trained · {duration}", duration=duration(seconds))
+            node.lines = [several, trained if node.kind == "trained" else message(KINDS[node.kind])]
     return nodes
 
 
@@ -147,13 +176,13 @@ def _edge(parent: Node, child: Node, role: str) -> Markup:
     middle = x2 - (COLUMN - NODE_WIDTH) / 2 - 4
     bend = f"M{x1},{y1} C{middle},{y1} {middle},{y2} {x2},{y2}"
     return Markup('<path class="edge {k}" d="{d}"><title>{a} → {b} ({r})</title></path>').format(
-        k=kind, d=bend, a=parent.name, b=child.name, r=role
+        k=kind, d=bend, a=parent.name, b=child.name, r=role.replace(kind, message(ROLES.get(kind, kind)), 1)
     )
 
 
 def _box(node: Node) -> Markup:
     x = node.column * COLUMN + 2
-    size = 11 if len(node.name) <= 18 else 9.5
+    size = round(min(11.0, WIDEST / max(1, len(node.name))), 1)
     lines = Markup("").join(
         Markup('<text class="{c}" x="{x}" y="{y}">{t}</text>').format(
             c="mono" if position == 0 else "mark",

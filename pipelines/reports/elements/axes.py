@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from pipelines.messages.translation import message
+
 COLOURS = 8
 """Categorical colours that the page's style defines as --c0 … --c7."""
 CROWDED = 7
@@ -83,10 +85,12 @@ def duration(seconds: float | None) -> str:
     if seconds is None:
         return ""
     if seconds < 60:
-        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
+        return message("{seconds} s", seconds=f"{seconds:.0f}" if seconds >= 10 else f"{seconds:.1f}")
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+    if hours:
+        return message("{hours} h {minutes} min", hours=hours, minutes=minutes)
+    return message("{minutes} min {seconds} s", minutes=minutes, seconds=rest)
 
 
 def horizontal_axis(

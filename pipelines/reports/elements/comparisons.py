@@ -6,16 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pipelines.lineage.weights import PLAIN_TEXT, weight_history
+from pipelines.messages.translation import message, translatable
 from pipelines.reports.elements.scores import PlottedScore, draw_scores
 from pipelines.reports.elements.table import Table, difference, estimate, number, text, verdict
-from pipelines.reports.elements.wording import capital, measured_in, metric_name, p_value, score, span
+from pipelines.reports.elements.wording import capital, measured_in, metric_name, p_value, score, sequence, span
 from pipelines.reports.elements.wording import difference as written
-from pipelines.reports.score_tables import ScoreTable
+from pipelines.reports.score_tables import ScoreRow, ScoreTable
 
 ADDED = {
-    "pretrain": "pre-training on general text",
-    "adapt_domain": "further pre-training on the domain",
-    "adapt_task": "further pre-training on the task's own text",
+    "pretrain": translatable("pre-training on general text"),
+    "adapt_domain": translatable("further pre-training on the domain"),
+    "adapt_task": translatable("further pre-training on the task's own text"),
 }
 """What a stage on plain text adds to the models that continue it, by its kind."""
 PARTS = ("head", "objective", "strategy", "corruption")
@@ -55,16 +56,16 @@ def _tables(
     """The scores of every model, and the steps of the ladder where there is one."""
     name = f"{table.stage}-{table.section}"
     rows = [
-        {"model": f"{row.name} ({row.note})" if row.note else row.name, "seeds": row.seeds, **row.scores}
+        {"model": f"{row.title} ({row.note})" if row.note else row.title, "seeds": row.seeds, **row.scores}
         for row in table.rows
     ]
     tables = {
         "scores": Table(
             f"{name}-scores",
-            "Scores",
+            message("Scores"),
             (
-                text("model", "Model"),
-                number("seeds", "Seeds"),
+                text("model", message("Model")),
+                number("seeds", message("Seeds")),
                 *(estimate(metric, capital(metric_name(metric)), metric) for metric in table.metrics),
             ),
             rows,
@@ -73,18 +74,18 @@ def _tables(
     if ladder:
         steps = [
             *ladder,
-            *([{"what": "All changes together", "measured": whole[verdict_on], **whole}] if whole else []),
+            *([{"what": message("All changes together"), "measured": whole[verdict_on], **whole}] if whole else []),
         ]
         tables["ladder"] = Table(
             f"{name}-ladder",
-            "Stages that pay",
+            message("Stages that pay"),
             (
-                text("what", "Change"),
-                text("compared", "Compared"),
-                difference("measured", capital(measured_in(verdict_on)), verdict_on),
-                number("p_holm", "p, Holm", p_value),
+                text("what", message("Change")),
                 verdict("verdict"),
-                number("randomisation", "p, these models", p_value),
+                difference("measured", capital(measured_in(verdict_on)), verdict_on),
+                number("p_holm", message("p, Holm"), p_value),
+                text("compared", message("Compared")),
+                number("randomisation", message("p, these models"), p_value),
                 *([number("mcnemar", "McNemar", p_value)] if verdict_on == "accuracy" else []),
             ),
             [
@@ -100,56 +101,113 @@ def _tables(
     return tables
 
 
-def sentences(comparison: Mapping[str, Any]) -> list[str]:
-    """The result of a comparison in sentences, the decision first."""
+def sentences(comparison: Mapping[str, Any], served: str | None = None) -> list[str]:
+    """The result of a comparison in sentences, the decision first.
+
+    `served` is the model that the execution registers: whether to serve it is the decision, if it was compared.
+    """
     metric = comparison["verdict_on"]
     models = [row for row in comparison["rows"] if not row.baseline]
     best = max(models, key=lambda row: float(row.scores[metric]["mean"]))
-    reached = best.scores[metric]
-    where = f"{comparison['examples']} test examples" + (f" of {comparison['task']}" if comparison["task"] else "")
-    # accuracy is the share of correct answers, so the sentence needs no name for it
-    result = "answers {} of {} correctly" if metric == "accuracy" else f"reaches {{}} {metric_name(metric)} on {{}}"
+    baselines = [row for row in comparison["rows"] if row.baseline and row.note and metric in row.scores]
+    baseline = max(baselines, key=lambda row: float(row.scores[metric]["mean"]), default=None)
+    chosen = next((row for row in models if row.name == served and metric in row.scores), None)
+    lines = []
+    if chosen is not None:
+        advice = "Serve {model}: {result}."
+        if baseline is not None:
+            advice = ADVICE[_standing(chosen.scores[metric], baseline.scores[metric])]
+        lines.append(message(advice, model=chosen.title, result=_result(comparison, chosen, baseline)))
+    if chosen is not best:
+        best_of = (
+            "The best prompt is {model}: {result}."
+            if comparison["prompted"]
+            else "The best model is {model}: {result}."
+        )
+        # the baseline was named by the sentence before
+        against = baseline if chosen is None else None
+        lines.append(message(best_of, model=best.title, result=_result(comparison, best, against)))
     groups: dict[str, list[str]] = {}
     for step in comparison["ladder"]:
         groups.setdefault(step["verdict"], []).append(step["what"])
-    words = {
-        "pays": "Pays: {}.",
-        "does not pay": "Does harm: {}.",
-        "better": "Scores higher: {}.",
-        "worse": "Scores lower: {}.",
-        "cannot tell": "No significant difference: {}.",
-    }
-    lines = [
-        f"The best {'prompt' if comparison['prompted'] else 'model'}, {best.name}, "
-        f"{result.format(score(reached['mean'], metric), where)} "
-        f"(95 % interval {span(reached['low'], reached['high'], metric)})"
-        + "".join(
-            _against(row.name, row.scores[metric], reached, metric)
-            for row in comparison["rows"]
-            if row.baseline and row.note and metric in row.scores
-        )
-        + "."
-    ]
-    lines += [words[group].format("; ".join(groups[group])) for group in words if group in groups]
+    lines += [message(GROUPS[word], changes=sequence(groups[word])) for word in GROUPS if word in groups]
     whole = comparison["whole"]
     if whole:
         measured = whole["measured"]
         lines.append(
-            f"From {whole['from']} to {whole['to']}: {written(measured['difference'], metric)} {measured_in(metric)} "
-            f"({written(measured['low'], metric)} to {written(measured['high'], metric)})."
+            message(
+                "From {first} to {last}: {difference} {unit} ({low} to {high}).",
+                first=whole["from"],
+                last=whole["to"],
+                difference=written(measured["difference"], metric),
+                unit=measured_in(metric),
+                low=written(measured["low"], metric),
+                high=written(measured["high"], metric),
+            )
         )
     return lines
 
 
-def _against(name: str, baseline: Mapping[str, float], best: Mapping[str, float], metric: str) -> str:
-    """What the best model is worth beside a baseline that somebody would use instead."""
-    has = f"{name} ({score(baseline['mean'], metric)}, {span(baseline['low'], baseline['high'], metric)})"
-    by = written(abs(best["mean"] - baseline["mean"]), metric).removeprefix("+")
-    if best["low"] > baseline["high"]:
-        return f", {by} {measured_in(metric)} above {has}"
-    if best["high"] < baseline["low"]:
-        return f", {by} {measured_in(metric)} below {has}"
-    return f", not clearly better than {has}"
+ADVICE = {
+    "above": translatable("Serve {model}: {result}."),
+    "level": translatable("Do not serve {model} yet: {result}."),
+    "below": translatable("Do not serve {model}: {result}."),
+}
+"""Where a model stands next to a baseline that somebody would use instead → the decision."""
+GROUPS = {
+    "pays": translatable("Pays: {changes}."),
+    "does not pay": translatable("Does harm: {changes}."),
+    "better": translatable("Scores higher: {changes}."),
+    "worse": translatable("Scores lower: {changes}."),
+    "cannot tell": translatable("No significant difference: {changes}."),
+}
+"""Verdict → the sentence about the steps of a ladder that have it."""
+
+
+def _standing(model: Mapping[str, float], baseline: Mapping[str, float]) -> str:
+    """Whether the intervals of two scores exclude each other: `above`, `level`, `below`."""
+    if model["low"] > baseline["high"]:
+        return "above"
+    return "below" if model["high"] < baseline["low"] else "level"
+
+
+def _result(comparison: Mapping[str, Any], row: ScoreRow, baseline: ScoreRow | None) -> str:
+    """The score of a model, and what it is worth beside a baseline."""
+    metric = comparison["verdict_on"]
+    reached = row.scores[metric]
+    examples = message("{examples} test examples", examples=comparison["examples"])
+    if comparison["task"]:
+        examples = message(
+            "{examples} test examples of {task}", examples=comparison["examples"], task=comparison["task"]
+        )
+    values = {
+        "score": score(reached["mean"], metric),
+        "examples": examples,
+        "interval": span(reached["low"], reached["high"], metric),
+    }
+    # accuracy is the share of correct answers, so the sentence needs no name for it
+    result = (
+        message("{score} of {examples} correct (95 % interval {interval})", **values)
+        if metric == "accuracy"
+        else message("{score} {metric} on {examples} (95 % interval {interval})", metric=metric_name(metric), **values)
+    )
+    if baseline is None:
+        return result
+    other = baseline.scores[metric]
+    against = {
+        "above": translatable("{result}, {by} {unit} above {baseline} ({score}, {interval})"),
+        "below": translatable("{result}, {by} {unit} below {baseline} ({score}, {interval})"),
+        "level": translatable("{result}, not clearly better than {baseline} ({score}, {interval})"),
+    }
+    return message(
+        against[_standing(reached, other)],
+        result=result,
+        by=written(abs(reached["mean"] - other["mean"]), metric).removeprefix("+"),
+        unit=measured_in(metric),
+        baseline=baseline.title,
+        score=score(other["mean"], metric),
+        interval=span(other["low"], other["high"], metric),
+    )
 
 
 def _plotted_metrics(table: ScoreTable, verdict_on: str) -> list[str]:
@@ -163,7 +221,7 @@ def _plot(table: ScoreTable, metric: str) -> dict[str, Any]:
         if metric in row.scores:
             estimated = row.scores[metric]
             mean, low, high = estimated["mean"], estimated["low"], estimated["high"]
-            rows.append(PlottedScore(row.name, mean, low, high, tuple(estimated["per_seed"]), row.baseline))
+            rows.append(PlottedScore(row.title, mean, low, high, tuple(estimated["per_seed"]), row.baseline))
     return {"title": capital(metric_name(metric)), "svg": draw_scores(rows, metric)}
 
 
@@ -173,8 +231,8 @@ def _change(step: Mapping[str, Any], execution: Mapping[str, Any], records: Reco
     if before and after and _parts(before) == _parts(after):
         behind, ahead = (_texts(model["fingerprint"], records) for model in (before, after))
         if ahead[: len(behind)] == behind and len(ahead) > len(behind):
-            return " and ".join(dict.fromkeys(ADDED[kind] for kind, _ in ahead[len(behind) :]))
-    return f"{step['to']} instead of {step['from']}"
+            return message(" and ").join(dict.fromkeys(message(ADDED[kind]) for kind, _ in ahead[len(behind) :]))
+    return message("{new} instead of {old}", new=step["to"], old=step["from"])
 
 
 def _record(stage: str, execution: Mapping[str, Any], records: Records) -> Mapping[str, Any] | None:

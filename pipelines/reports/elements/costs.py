@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pipelines.messages.translation import message
 from pipelines.reports.elements.axes import count, percent
 from pipelines.reports.elements.table import Column, Table, difference, estimate, number, text, verdict
 
@@ -28,18 +29,18 @@ def describe_costs(stage: str, section: Mapping[str, Any]) -> dict[str, Any]:
         for model in section["models"]
     ]
     columns = (
-        text("stage", "Model"),
-        text("runtime", "Runtime"),
-        number("parameters", "Parameters", count),
-        number("bytes", "On disk", lambda value: f"{value / 1e6:.1f} MB"),
-        _latency("one", "1 text", 1),
-        _latency("many", "32 texts", 0),
-        estimate("accuracy", "Accuracy", "accuracy"),
-        number("agreement", f"Agrees with {reference}", percent),
-        difference("against", "Difference", "accuracy"),
+        text("stage", message("Model")),
         verdict("verdict"),
+        text("runtime", message("Runtime")),
+        number("parameters", message("Parameters"), count),
+        number("bytes", message("On disk"), lambda value: f"{value / 1e6:.1f} MB"),
+        _latency("one", message("1 text"), 1),
+        _latency("many", message("32 texts"), 0),
+        estimate("accuracy", message("Accuracy"), "accuracy"),
+        number("agreement", message("Agrees with {model}", model=reference), percent),
+        difference("against", message("Difference"), "accuracy"),
     )
-    return {**section, "stage": stage, "table": Table(f"{stage}-costs", "Serving costs", columns, rows)}
+    return {**section, "stage": stage, "table": Table(f"{stage}-costs", message("Serving costs"), columns, rows)}
 
 
 def sentences(costs: Mapping[str, Any]) -> list[str]:
@@ -49,8 +50,15 @@ def sentences(costs: Mapping[str, Any]) -> list[str]:
         return []
     faster = first["latency_ms"]["1"]["median"] / last["latency_ms"]["1"]["median"]
     return [
-        f"{last['stage']} is {first['bytes'] / last['bytes']:.1f} times smaller than {first['stage']}, answers "
-        f"one text {faster:.1f} times as fast, and agrees with it on {percent(last['agreement'])} of the texts."
+        message(
+            "{model} is {smaller:.1f} times smaller than {other}, answers one text {faster:.1f} times as fast, and "
+            "agrees with it on {agreement} of the texts.",
+            model=last["stage"],
+            other=first["stage"],
+            smaller=first["bytes"] / last["bytes"],
+            faster=faster,
+            agreement=percent(last["agreement"]),
+        )
     ]
 
 

@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from pipelines.lineage.results import METRICS
 from pipelines.lineage.weights import weight_history
+from pipelines.messages.translation import message
 from pipelines.reports.elements.axes import COLOURS, Scale, count, horizontal_axis, ticks, vertical_axis
 
 TOTAL = "train/loss"
@@ -78,14 +79,15 @@ def draw_lineage_curves(curves: Sequence[Curve]) -> Markup:
     drawn = [
         horizontal_axis(x, ticks(0, x.last, 8), top, bottom, count),
         vertical_axis(y, ticks(0, y.last), left, width - right, lambda value: f"{value:g}"),
-        Markup(
-            '<text class="tick" x="{x}" y="{y}" text-anchor="middle">'
-            "tokens seen since the first stage of the lineage</text>"
-        ).format(x=(left + width - right) / 2, y=bottom + 34),
+        Markup('<text class="tick" x="{x}" y="{y}" text-anchor="middle">{t}</text>').format(
+            x=(left + width - right) / 2,
+            y=bottom + 34,
+            t=message("tokens seen since the first stage of the lineage"),
+        ),
     ]
     names = list(dict.fromkeys(curve.stage for curve in curves))
     drawn += [
-        _line([(x(a), y(b)) for a, b in line], names.index(curve.stage), f"{curve.stage}, seed {curve.seed}")
+        _line([(x(a), y(b)) for a, b in line], names.index(curve.stage), _of_seed(curve.stage, curve.seed))
         for curve, line in zip(curves, shifted, strict=True)
     ]
     for position, name in enumerate(names):
@@ -103,7 +105,7 @@ def draw_lineage_curves(curves: Sequence[Curve]) -> Markup:
                 name=name,
             )
         )
-    return _svg(width, height, "Training losses of all stages over tokens", drawn)
+    return _svg(width, height, message("Training losses of all stages over tokens"), drawn)
 
 
 def draw_stage_curves(curves: Sequence[Curve]) -> list[dict[str, Any]]:
@@ -128,17 +130,23 @@ def draw_stage_curves(curves: Sequence[Curve]) -> list[dict[str, Any]]:
         for line, name, seed in lines:
             colour = position if name is None else terms.index(name) + position + 1
             drawn.append(
-                _line([(x(a), y(b)) for a, b in line], colour, f"{name or 'loss'}, seed {seed}", name is not None)
+                _line(
+                    [(x(a), y(b)) for a, b in line], colour, _of_seed(name or message("loss"), seed), name is not None
+                )
             )
         drawings.append(
             {
                 "stage": stage,
                 "colour": position % COLOURS,
                 "terms": [(name, (terms.index(name) + position + 1) % COLOURS) for name in terms],
-                "svg": _svg(width, height, f"Training loss of {stage}", drawn),
+                "svg": _svg(width, height, message("Training loss of {stage}", stage=stage), drawn),
             }
         )
     return drawings
+
+
+def _of_seed(name: str, seed: int) -> str:
+    return message("{name}, seed {seed}", name=name, seed=seed)
 
 
 def _line(pixels: Points, colour: int, title: str, dashed: bool = False) -> Markup:

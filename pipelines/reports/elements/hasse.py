@@ -7,7 +7,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from pipelines.reports.elements.table import VERDICT_CLASSES
+from pipelines.messages.translation import message
+from pipelines.reports.elements.table import VERDICT_CLASSES, verdict_text
 from pipelines.reports.elements.wording import difference, score, span
 
 WIDTH, BOX, TALL, GAP = 960, 186, 54, 44
@@ -29,8 +30,8 @@ def draw_lattice(paths: Sequence[Mapping[str, Any]], steps: Sequence[Mapping[str
     best = max(paths, key=lambda path: float(path["score"]["mean"]))
     parts = [_edge(step, at, metric) for step in steps if step["from"] in at and step["to"] in at]
     parts += [_node(path, at[path["stage"]], metric, path is best) for path in paths]
-    return Markup('<svg viewBox="0 0 {w} {h}" role="img" aria-label="Scores of every path">{p}</svg>').format(
-        w=WIDTH, h=height, p=Markup("").join(parts)
+    return Markup('<svg viewBox="0 0 {w} {h}" role="img" aria-label="{l}">{p}</svg>').format(
+        w=WIDTH, h=height, l=message("Scores of every path"), p=Markup("").join(parts)
     )
 
 
@@ -38,19 +39,24 @@ def _edge(step: Mapping[str, Any], at: Mapping[str, tuple[float, float]], metric
     (x0, y0), (x1, y1) = at[step["from"]], at[step["to"]]
     x0, y0, y1 = x0 + BOX, y0 + TALL / 2, y1 + TALL / 2
     known = {"good": "var(--good)", "bad": "var(--bad)"}.get(VERDICT_CLASSES.get(step["verdict"], ""), "var(--muted)")
+    effect = difference(step["difference"], metric)
     # near the box where the edge starts, before edges cross
     lx, ly = x0 + (x1 - x0) * 0.26, y0 + (y1 - y0) * 0.26 - 4
     return Markup(
-        '<g style="color:{c}"><title>{a} added: {d} ({l} to {h}), {v}</title>'
+        '<g style="color:{c}"><title>{t}</title>'
         '<line x1="{x0}" y1="{y0}" x2="{x1}" y2="{y1}" stroke="currentColor" stroke-width="{w}"/>'
         '<text class="tick" x="{lx}" y="{ly}" text-anchor="middle" style="fill:currentColor">{d}</text></g>'
     ).format(
         c=known,
-        a=step["adds"],
-        d=difference(step["difference"], metric),
-        l=difference(step["low"], metric),
-        h=difference(step["high"], metric),
-        v=step["verdict"],
+        t=message(
+            "{stage} added: {difference} ({low} to {high}), {verdict}",
+            stage=step["adds"],
+            difference=effect,
+            low=difference(step["low"], metric),
+            high=difference(step["high"], metric),
+            verdict=verdict_text(step["verdict"]),
+        ),
+        d=effect,
         x0=x0,
         y0=y0,
         x1=x1,
@@ -78,7 +84,7 @@ def _node(path: Mapping[str, Any], corner: tuple[float, float], metric: str, bes
         m=round(x + BOX / 2, 1),
         a=y + 22,
         b=y + 41,
-        n=" + ".join(path["through"]) or "from scratch",
+        n=" + ".join(path["through"]) or message("from scratch"),
         v=score(path["score"]["mean"], metric),
         i=span(path["score"]["low"], path["score"]["high"], metric),
     )

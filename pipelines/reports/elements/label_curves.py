@@ -8,6 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from pipelines.messages.translation import message
 from pipelines.reports.elements.axes import COLOURS, Scale, ticks, vertical_axis
 from pipelines.reports.elements.wording import tick
 
@@ -30,7 +31,9 @@ def draw_label_curves(sizes: Sequence[Mapping[str, Any]], every: int, metric: st
     parts = [vertical_axis(y, ticks(y.first, y.last), LEFT, WIDTH - RIGHT, lambda value: tick(value, metric))]
     parts += [
         Markup('<text class="tick" x="{x}" y="{y}" text-anchor="middle">{n}</text>').format(
-            x=x(math.log(number)), y=HEIGHT - 12, n=f"{number:,}" if size["labelled"] else f"all {number:,}"
+            x=x(math.log(number)),
+            y=HEIGHT - 12,
+            n=f"{number:,}" if size["labelled"] else message("all {number:,}", number=number),
         )
         for number, size in zip(numbers, sizes, strict=True)
     ]
@@ -58,9 +61,9 @@ def draw_label_curves(sizes: Sequence[Mapping[str, Any]], every: int, metric: st
                 ky=20 + 20 * turn,
                 kt=WIDTH - RIGHT + 42,
                 kb=24 + 20 * turn,
-                n=" + ".join(through) or "from scratch",
+                n=" + ".join(through) or message("from scratch"),
             )
         )
-    return Markup('<svg viewBox="0 0 {w} {h}" role="img" aria-label="Scores by labelled examples">{p}</svg>').format(
-        w=WIDTH, h=HEIGHT, p=Markup("").join(parts)
+    return Markup('<svg viewBox="0 0 {w} {h}" role="img" aria-label="{l}">{p}</svg>').format(
+        w=WIDTH, h=HEIGHT, l=message("Scores by labelled examples"), p=Markup("").join(parts)
     )

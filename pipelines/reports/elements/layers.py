@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from pipelines.reports.elements.axes import COLOURS, Scale, ticks, vertical_axis
-from pipelines.reports.elements.wording import score, span, tick
+from pipelines.reports.elements.wording import estimate_text, tick
 
 OFFSET = 5
 """Pixels between two lines at one position, so that their intervals do not overlap."""
@@ -90,14 +90,12 @@ def _line(
     if not line.chance:
         drawn += [
             Markup(
-                '<g style="color:{c}"><title>{n}: {m}, interval {i}</title>'
+                '<g style="color:{c}"><title>{n}</title>'
                 '<line class="interval" x1="{x}" x2="{x}" y1="{a}" y2="{b}"/>'
                 '<circle class="mean" cx="{x}" cy="{y}" r="4"/></g>'
             ).format(
                 c=colour,
-                n=line.name,
-                m=score(value["mean"], metric),
-                i=span(value["low"], value["high"], metric),
+                n=estimate_text(line.name, value["mean"], value["low"], value["high"], metric),
                 x=round(x, 2),
                 a=y(value["low"]),
                 b=y(value["high"]),

@@ -7,6 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from pipelines.messages.translation import message
 from pipelines.reports.elements.axes import COLOURS, Scale, horizontal_axis, percent, ticks, vertical_axis
 
 SIDE, LEFT, TOP, RIGHT, BOTTOM = 300, 44, 10, 274, 252
@@ -30,13 +31,16 @@ def draw_reliability(points: Sequence[Mapping[str, Any]], stage: str, colour: in
     ]
     drawn += [
         Markup(
-            "<g><title>{n} answers, mean confidence {c}, accuracy {a}</title>"
+            "<g><title>{t}</title>"
             '<line class="interval" x1="{x}" x2="{x}" y1="{l}" y2="{h}"/>'
             '<circle class="mean" cx="{x}" cy="{y}" r="4"/></g>'
         ).format(
-            n=point["answers"],
-            c=percent(point["confidence"]),
-            a=percent(point["accuracy"]),
+            t=message(
+                "{answers} answers, mean confidence {confidence}, accuracy {accuracy}",
+                answers=point["answers"],
+                confidence=percent(point["confidence"]),
+                accuracy=percent(point["accuracy"]),
+            ),
             x=x(point["confidence"]),
             y=y(point["accuracy"]),
             l=y(point["low"]),
@@ -45,14 +49,18 @@ def draw_reliability(points: Sequence[Mapping[str, Any]], stage: str, colour: in
         for point in points
     ]
     drawn.append(
-        Markup('<text class="tick" x="{x}" y="{y}" text-anchor="middle">confidence</text>').format(
-            x=(LEFT + RIGHT) / 2, y=BOTTOM + 34
+        Markup('<text class="tick" x="{x}" y="{y}" text-anchor="middle">{t}</text>').format(
+            x=(LEFT + RIGHT) / 2, y=BOTTOM + 34, t=message("confidence")
         )
     )
     return Markup(
-        '<svg viewBox="0 0 {w} {w}" role="img" aria-label="Accuracy over confidence of {s}">'
-        '<g style="color:var(--c{c})">{p}</g></svg>'
-    ).format(w=SIDE, s=stage, c=colour % COLOURS, p=Markup("").join(drawn))
+        '<svg viewBox="0 0 {w} {w}" role="img" aria-label="{l}"><g style="color:var(--c{c})">{p}</g></svg>'
+    ).format(
+        w=SIDE,
+        l=message("Accuracy over confidence of {stage}", stage=stage),
+        c=colour % COLOURS,
+        p=Markup("").join(drawn),
+    )
 
 
 def _tick(value: float) -> str:

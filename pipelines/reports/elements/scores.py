@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from pipelines.messages.translation import message
 from pipelines.reports.elements.axes import Scale, horizontal_axis, ticks
-from pipelines.reports.elements.wording import metric_name, score, span, tick
+from pipelines.reports.elements.wording import estimate_text, metric_name, tick
 
 ROW = 30
 
@@ -39,15 +40,14 @@ def draw_scores(rows: Sequence[PlottedScore], metric: str) -> Markup:
         colour = "var(--muted)" if row.baseline else "var(--accent)"
         parts.append(
             Markup(
-                '<g style="color:{c}"><title>{n}: {m}, interval {i}</title>'
+                '<g style="color:{c}"><title>{t}</title>'
                 '<text class="name" x="{nx}" y="{ny}" text-anchor="end">{n}</text>'
                 '<line class="interval" x1="{a}" x2="{b}" y1="{y}" y2="{y}"/>{seeds}'
                 '<circle class="mean" cx="{x}" cy="{y}" r="5.5"/></g>'
             ).format(
                 c=colour,
                 n=row.name,
-                m=score(row.mean, metric),
-                i=span(row.low, row.high, metric),
+                t=estimate_text(row.name, row.mean, row.low, row.high, metric),
                 nx=left - 14,
                 ny=y + 4,
                 a=x(row.low),
@@ -60,6 +60,9 @@ def draw_scores(rows: Sequence[PlottedScore], metric: str) -> Markup:
                 ),
             )
         )
-    return Markup('<svg viewBox="0 0 {w} {h}" role="img" aria-label="{m} of every stage">{p}</svg>').format(
-        w=width, h=bottom + 26, m=metric_name(metric), p=Markup("").join(parts)
+    return Markup('<svg viewBox="0 0 {w} {h}" role="img" aria-label="{l}">{p}</svg>').format(
+        w=width,
+        h=bottom + 26,
+        l=message("{metric} of every stage", metric=metric_name(metric)),
+        p=Markup("").join(parts),
     )

@@ -2,7 +2,9 @@
 
 Table("scores", "Scores", (text("model", "Model"), estimate("accuracy", "Accuracy", "accuracy")), rows)
   ├── on the page      {{ tables.scores | table }}
-  └── in files         tables/<page>-scores.csv, the values as recorded; .tex, as the page writes them
+  └── in files         tables/<page>-scores.csv, the values as recorded; .tex, as the page writes them; .zh.tex
+
+LaTeX of Chinese needs the package ctex.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from pipelines.lineage.disk import write_text_atomically
+from pipelines.messages.translation import ENGLISH, language, localized, message, template, translatable
 from pipelines.reports.elements import wording
 
 TABLES = "tables"
@@ -23,6 +26,14 @@ NOTHING = "–"
 """Text of a cell without a value."""
 VERDICT_CLASSES = {"pays": "good", "better": "good", "does not pay": "bad", "worse": "bad"}
 """Verdict → CSS class of its colour; any other has the class `unsure`."""
+VERDICTS = (
+    translatable("pays"),
+    translatable("does not pay"),
+    translatable("better"),
+    translatable("worse"),
+    translatable("cannot tell"),
+)
+"""Verdicts as they are recorded."""
 
 
 @dataclass(frozen=True)
@@ -116,25 +127,35 @@ def difference(key: str, heading: str, metric: str) -> Column:
     return Column(key, heading, lambda value: _difference(value, metric), right=True, parts=parts)
 
 
-def verdict(key: str, heading: str = "Verdict") -> Column:
+def verdict(key: str) -> Column:
     """A column of verdicts, coloured."""
-    return Column(key, heading, coloured_verdict)
+    return Column(key, message("Verdict"), coloured_verdict)
 
 
 def coloured_verdict(word: str) -> Markup:
     """A verdict as coloured markup."""
-    return Markup('<span class="verdict {c}">{w}</span>').format(c=VERDICT_CLASSES.get(word, "unsure"), w=word)
+    return Markup('<span class="verdict {c}">{w}</span>').format(
+        c=VERDICT_CLASSES.get(word, "unsure"), w=verdict_text(word)
+    )
+
+
+def verdict_text(word: str) -> str:
+    """A recorded verdict in the current language."""
+    return template(word) if word in VERDICTS else word
 
 
 def write_tables(page: str, tables: Iterable[Table], folder: Path) -> list[Path]:
-    """Write every table of `page` into `folder` as CSV and LaTeX, and return the files."""
+    """Write every table of `page` into `folder` as LaTeX in the current language, and as CSV, which has none, with the
+    English one; return the files."""
     written = []
     for table in tables:
         folder.mkdir(parents=True, exist_ok=True)
-        for suffix, content in ((".csv", table.csv()), (".tex", table.latex())):
-            path = folder / f"{page}-{table.key.replace('/', '.')}{suffix}"
-            write_text_atomically(path, content)
-            written.append(path)
+        name = f"{page}-{table.key.replace('/', '.')}"
+        contents = {f"{name}.csv": table.csv()} if language() == ENGLISH else {}
+        contents[localized(f"{name}.tex")] = table.latex()
+        for file, content in contents.items():
+            write_text_atomically(folder / file, content)
+            written.append(folder / file)
     return written
 
 
@@ -155,6 +176,6 @@ def _estimate(value: Mapping[str, Any], metric: str) -> Markup:
 
 def _difference(value: Mapping[str, Any], metric: str) -> Markup:
     low, high = (wording.difference(value[end], metric) for end in ("low", "high"))
-    return Markup('{d} <span class="range">{l} to {h}</span>').format(
-        d=wording.difference(value["difference"], metric), l=low, h=high
+    return Markup('{d} <span class="range">{s}</span>').format(
+        d=wording.difference(value["difference"], metric), s=message("{low} to {high}", low=low, high=high)
     )

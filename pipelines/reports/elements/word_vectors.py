@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pipelines.messages.translation import message
 from pipelines.reports.elements.axes import percent
 
 
@@ -31,9 +32,16 @@ def sentences(words: Mapping[str, Any]) -> list[str]:
     best = max(measured, key=lambda model: float(model["analogies"]["accuracy"]))
     analogies = best["analogies"]
     return [
-        f"The vectors of {best['stage']} solve {percent(analogies['accuracy'])} of the analogies with known words "
-        f"(95 % interval {percent(analogies['low'])} to {percent(analogies['high'])}; they know the words of "
-        f"{percent(analogies['coverage'])} of {analogies['questions']})."
+        message(
+            "The vectors of {model} solve {accuracy} of the analogies with known words (95 % interval {low} to {high}; "
+            "they know the words of {coverage} of {questions}).",
+            model=best["stage"],
+            accuracy=percent(analogies["accuracy"]),
+            low=percent(analogies["low"]),
+            high=percent(analogies["high"]),
+            coverage=percent(analogies["coverage"]),
+            questions=analogies["questions"],
+        )
     ]
 
 
@@ -44,4 +52,4 @@ def _nearest(neighbours: Mapping[str, Any], word: str) -> str:
 
 def _right(model: Mapping[str, Any], relation: str) -> str:
     tally = model.get("analogies", {}).get("relations", {}).get(relation)
-    return f"{tally['right']} of {tally['questions']}" if tally else "–"
+    return message("{part} of {whole}", part=tally["right"], whole=tally["questions"]) if tally else "–"

@@ -2,34 +2,60 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Mapping
+
+from pipelines.messages.translation import message, template, translatable
 from pipelines.reports.elements.axes import percent, points
 
 NAMES = {
-    "macro_f1": "macro-F1",
-    "micro_f1": "micro-F1",
+    "accuracy": translatable("accuracy"),
+    "macro_f1": translatable("macro-F1"),
+    "micro_f1": translatable("micro-F1"),
     "rouge1": "ROUGE-1",
     "rouge2": "ROUGE-2",
     "rouge_l": "ROUGE-L",
     "f1": "F1",
-    "mcc": "Matthews correlation",
-    "spearman": "Spearman correlation",
-    "pearson": "Pearson correlation",
+    "mcc": translatable("Matthews correlation"),
+    "spearman": translatable("Spearman correlation"),
+    "pearson": translatable("Pearson correlation"),
     "chrf": "chrF2",
     "bleu": "BLEU",
-    "legal": "legal tags",
+    "exact_match": translatable("exact match"),
+    "precision": translatable("precision"),
+    "recall": translatable("recall"),
+    "legal": translatable("legal tags"),
     "uuas": "UUAS",
-    "distance_spearman": "Spearman correlation of distances",
-    "depth_spearman": "Spearman correlation of depths",
-    "loss": "nats a token",
+    "distance_spearman": translatable("Spearman correlation of distances"),
+    "depth_spearman": translatable("Spearman correlation of depths"),
+    "loss": translatable("nats a token"),
+    "perplexity": translatable("perplexity"),
+    "pseudo_perplexity": translatable("pseudo-perplexity"),
 }
 """Display names, where they are not the metric's key with spaces."""
+PER_CENT = re.compile(r"(?<=\d) %")
 UNSCALED = frozenset({"mcc", "spearman", "pearson", "distance_spearman", "depth_spearman", "loss"})
 OUT_OF_A_HUNDRED = frozenset({"chrf", "bleu", "rouge1", "rouge2", "rouge_l"})
 
 
 def metric_name(metric: str) -> str:
-    """`exact_match` → `exact match`."""
-    return NAMES.get(metric, metric.replace("_", " "))
+    """`exact_match` → `exact match`, in the reader's language."""
+    return template(NAMES.get(metric, metric.replace("_", " ")))
+
+
+def listing(parts: Iterable[str]) -> str:
+    """`a, b, c` with the separator of the current language."""
+    return message(", ").join(parts)
+
+
+def sequence(parts: Iterable[str]) -> str:
+    """`a; b; c` with the separator of the current language."""
+    return message("; ").join(parts)
+
+
+def plain(name: str) -> str:
+    """`add_noise` → `add noise`: the name of a component, in the current language where that has one."""
+    return template(name.replace("_", " "))
 
 
 def capital(words: str) -> str:
@@ -44,6 +70,11 @@ def score(value: float, metric: str) -> str:
     return f"{100 * value:.1f}" if metric in OUT_OF_A_HUNDRED else percent(value)
 
 
+def unbroken(sentence: str) -> str:
+    """`sentence` with spaces before per cent signs at which no line ends."""
+    return PER_CENT.sub("\u00a0%", sentence)
+
+
 def tick(value: float, metric: str) -> str:
     """A score as the label of a tick, without trailing zeros."""
     if metric in UNSCALED:
@@ -54,8 +85,15 @@ def tick(value: float, metric: str) -> str:
 def span(low: float, high: float, metric: str) -> str:
     """The ends of an interval: `58.2–64.0`, or `0.582 to 0.640` of a correlation."""
     if metric in UNSCALED:
-        return f"{score(low, metric)} to {score(high, metric)}"
+        return message("{low} to {high}", low=score(low, metric), high=score(high, metric))
     return f"{100 * low:.1f}–{100 * high:.1f}"
+
+
+def estimate_text(name: str, mean: float, low: float, high: float, metric: str) -> str:
+    """`int8: 61.3 %, interval 58.2–64.0`, shown where the pointer rests."""
+    return message(
+        "{name}: {score}, interval {interval}", name=name, score=score(mean, metric), interval=span(low, high, metric)
+    )
 
 
 def difference(value: float, metric: str) -> str:
@@ -71,4 +109,21 @@ def p_value(value: float) -> str:
 def measured_in(metric: str) -> str:
     """Unit of a difference: `points of accuracy`, `BLEU`, `Spearman correlation`."""
     whole = metric in UNSCALED or metric in OUT_OF_A_HUNDRED
-    return metric_name(metric) if whole else f"points of {metric_name(metric)}"
+    return metric_name(metric) if whole else message("points of {metric}", metric=metric_name(metric))
+
+
+def change(effect: Mapping[str, float], metric: str, verdict: str) -> str:
+    """`+2.1 points of accuracy [+0.3, +4.0]: pays`."""
+    sentence = (
+        "{value} {metric} [{low}, {high}]: {verdict}"
+        if metric in UNSCALED or metric in OUT_OF_A_HUNDRED
+        else "{value} points of {metric} [{low}, {high}]: {verdict}"
+    )
+    return message(
+        sentence,
+        value=difference(effect["difference"], metric),
+        metric=metric_name(metric),
+        low=difference(effect["low"], metric),
+        high=difference(effect["high"], metric),
+        verdict=message(verdict),
+    )

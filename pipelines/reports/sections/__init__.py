@@ -1,13 +1,14 @@
 """Sections of the report: each is a page of its own for one kind of measurement, recognised by the keys of its record.
 
     class RobustnessSection(Section, name="robustness"):   # robustness.py, and robustness.html, which extends base.html
-        title = "Robustness"
+        title = translatable("Robustness")
         def section_data(self, report): ...                 # the data that it shows; None when the report has none
         def sentences(self, content): ...                   # its contribution to the report's summary
         def tables(self, content): ...                      # its tables, also written as CSV and LaTeX
 
 A template receives `content`, `tables` (by key; `{{ tables.losses | table }}`), `execution` and `language`. A page
-loads nothing and runs no script: its plots are inline SVG coloured by the style's variables.
+loads nothing and runs no script: its plots are inline SVG coloured by the style's variables. Every page is made in each
+language, so its sentences are `message("…")` and, in templates, `{% trans %}…{% endtrans %}`.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ class Section(Component):
     """A section of the report, on a page of its own."""
 
     title: ClassVar[str]
+    """Its English name, marked as `translatable`."""
 
     @abstractmethod
     def section_data(self, report: Report) -> dict[str, Any] | None:

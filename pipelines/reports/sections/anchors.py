@@ -7,21 +7,26 @@ from functools import partial
 from typing import Any
 
 from pipelines.lineage.weights import PLAIN_TEXT, weight_history
+from pipelines.messages.translation import message, translatable
 from pipelines.reports.elements.axes import count
 from pipelines.reports.elements.table import Table, estimate, number, text
-from pipelines.reports.elements.wording import metric_name, score
+from pipelines.reports.elements.wording import listing, metric_name, score
 from pipelines.reports.score_tables import score_tables
 from pipelines.reports.sections import Report, Section
 
 FAR = 2.0
 """Models whose sizes differ by more than this factor count as different in scale."""
-WORDS = {"pretrain": "general", "adapt_domain": "domain", "adapt_task": "task-adaptive"}
+WORDS = {
+    "pretrain": translatable("general"),
+    "adapt_domain": translatable("domain"),
+    "adapt_task": translatable("task-adaptive"),
+}
 
 
 class PublishedSection(Section, name="anchors"):
     """Scores that papers report on this dataset, for models trained by the same kinds of stages."""
 
-    title = "Published figures"
+    title = translatable("Published figures")
 
     def section_data(self, report: Report) -> dict[str, Any] | None:
         rows = []
@@ -40,7 +45,8 @@ class PublishedSection(Section, name="anchors"):
                         ratio = anchor.parameters / parameters if parameters else None
                         rows.append(
                             {
-                                "through": " + ".join(WORDS[kind] for kind in through) or "from scratch",
+                                "through": " + ".join(message(WORDS[kind]) for kind in through)
+                                or message("from scratch"),
                                 "model": row.name,
                                 "metric": anchor.metric,
                                 "ours": ours,
@@ -59,24 +65,29 @@ class PublishedSection(Section, name="anchors"):
         far = {row["system"] for row in content["rows"] if row["scale"]}
         if not far:
             return []
-        return [f"Published figures are of much larger models ({', '.join(sorted(far))}): compare gains, not scores."]
+        return [
+            message(
+                "Published figures are of much larger models ({systems}): compare gains, not scores.",
+                systems=listing(sorted(far)),
+            )
+        ]
 
     def tables(self, content: Mapping[str, Any]) -> list[Table]:
         return [
             Table(
                 metric,
-                f"{metric_name(metric)}, ours and published",
+                message("{metric}, ours and published", metric=metric_name(metric)),
                 (
-                    text("through", "Pre-training"),
-                    text("model", "Our stage"),
-                    estimate("ours", "Ours", metric),
-                    number("parameters", "Parameters", count),
-                    text("system", "Published system"),
-                    number("published", "Published", partial(score, metric=metric)),
-                    number("deviation", "± (seeds)", partial(score, metric=metric)),
-                    number("theirs", "Parameters", count),
-                    text("scale", "Scale"),
-                    text("source", "Source"),
+                    text("through", message("Pre-training")),
+                    text("model", message("Our stage")),
+                    estimate("ours", message("Ours"), metric),
+                    number("parameters", message("Parameters"), count),
+                    text("system", message("Published system")),
+                    number("published", message("Published"), partial(score, metric=metric)),
+                    number("deviation", message("± (seeds)"), partial(score, metric=metric)),
+                    number("theirs", message("Parameters"), count),
+                    text("scale", message("Scale")),
+                    text("source", message("Source")),
                 ),
                 [row for row in content["rows"] if row["metric"] == metric],
             )
@@ -95,4 +106,6 @@ def _training(fingerprint: str, records: Mapping[str, Mapping[str, Any]]) -> tup
 def _scale(ratio: float | None) -> str | None:
     if ratio is None or 1 / FAR <= ratio <= FAR:
         return None
-    return f"published {ratio:.0f}x larger" if ratio > 1 else f"ours {1 / ratio:.0f}x larger"
+    if ratio > 1:
+        return message("published {times:.0f}x larger", times=ratio)
+    return message("ours {times:.0f}x larger", times=1 / ratio)

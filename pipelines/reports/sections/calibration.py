@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from markupsafe import Markup
+
+from pipelines.messages.translation import message, translatable
 from pipelines.reports.elements.axes import percent, points
 from pipelines.reports.elements.reliability import draw_reliability
 from pipelines.reports.elements.table import Column, Table, estimate, number, text
@@ -14,17 +17,23 @@ from pipelines.reports.sections import Report, Section
 LONGEST = 240
 """Most characters that are shown of a text."""
 PARTS = {
-    "length": "Length in characters",
-    "unknown_words": "Words absent from the training examples, %",
-    "source": "Source",
+    "length": translatable("Length in characters"),
+    "unknown_words": translatable("Words absent from the training examples, %"),
+    "source": translatable("Source"),
 }
 """Criterion by which examples are sliced → its heading."""
+FINDINGS = {
+    "over": translatable("{model} is overconfident by {points} points"),
+    "under": translatable("{model} is underconfident by {points} points"),
+    "neither": translatable("{model} is neither significantly overconfident nor underconfident"),
+}
+"""Side of the confidence on which the interval of its error lies → the sentence about it."""
 
 
 class CalibrationSection(Section, name="calibration"):
     """Calibration, slices, errors and perplexity."""
 
-    title = "Calibration and errors"
+    title = translatable("Calibration and errors")
 
     def section_data(self, report: Report) -> dict[str, Any] | None:
         content = {
@@ -50,15 +59,16 @@ class CalibrationSection(Section, name="calibration"):
         for section in content["ece"]:
             last = section["stages"][-1]
             gap, error = last["overconfidence"], last["ece"]["equal_mass"]
-            finding = "overconfident" if gap["low"] > 0 else "underconfident" if gap["high"] < 0 else None
-            verdict = (
-                f"{last['stage']} is {finding} by {points(abs(gap['mean'])).lstrip('+')} points"
-                if finding
-                else f"{last['stage']} is neither significantly overconfident nor underconfident"
-            )
+            finding = "over" if gap["low"] > 0 else "under" if gap["high"] < 0 else "neither"
+            verdict = message(FINDINGS[finding], model=last["stage"], points=points(abs(gap["mean"])).removeprefix("+"))
             lines.append(
-                f"{verdict}; its calibration error is {percent(error['mean'])}, where a perfectly calibrated model "
-                f"shows up to {percent(error['by_chance'])} by chance."
+                message(
+                    "{verdict}; its calibration error is {error}, where a perfectly calibrated model shows up to "
+                    "{by_chance} by chance.",
+                    verdict=verdict,
+                    error=percent(error["mean"]),
+                    by_chance=percent(error["by_chance"]),
+                )
             )
         return lines
 
@@ -76,28 +86,28 @@ def _calibrated(section: Mapping[str, Any]) -> Iterator[Table]:
     rows = [{**one, **one["ece"], "by_chance": one["ece"]["equal_mass"]["by_chance"]} for one in section["stages"]]
     yield Table(
         f"{evaluate_stage}-calibration",
-        "Calibration",
+        message("Calibration"),
         (
-            text("stage", "Model"),
-            estimate("accuracy", "Accuracy", "accuracy"),
-            estimate("confidence", "Confidence", "confidence"),
-            estimate("equal_mass", "Error, equal mass", "ece"),
-            number("by_chance", "By chance, up to", percent),
-            estimate("equal_width", "Error, equal width", "ece"),
-            Column("brier", "Brier score", _plain, right=True, parts=("mean", "low", "high")),
+            text("stage", message("Model")),
+            estimate("accuracy", message("Accuracy"), "accuracy"),
+            estimate("confidence", message("Confidence"), "confidence"),
+            estimate("equal_mass", message("Error, equal mass"), "ece"),
+            number("by_chance", message("By chance, up to"), percent),
+            estimate("equal_width", message("Error, equal width"), "ece"),
+            Column("brier", message("Brier score"), _plain, right=True, parts=("mean", "low", "high")),
         ),
         rows,
     )
     yield Table(
         f"{evaluate_stage}-reliability",
-        "Reliability diagrams",
+        message("Reliability diagrams"),
         (
-            text("stage", "Model"),
-            number("confidence", "Mean confidence", percent),
-            number("accuracy", "Accuracy", percent),
-            number("low", "From", percent),
-            number("high", "To", percent),
-            number("answers", "Answers"),
+            text("stage", message("Model")),
+            number("confidence", message("Mean confidence"), percent),
+            number("accuracy", message("Accuracy"), percent),
+            number("low", message("From"), percent),
+            number("high", message("To"), percent),
+            number("answers", message("Answers")),
         ),
         [{"stage": one["stage"], **point} for one in section["stages"] for point in one["diagram"]],
     )
@@ -109,10 +119,10 @@ def _sliced(section: Mapping[str, Any]) -> Iterator[Table]:
         stages = dict.fromkeys(stage for group in part["groups"] for stage in group["stages"])
         yield Table(
             f"{evaluate_stage}-{part['by']}",
-            PARTS[part["by"]],
+            message(PARTS[part["by"]]),
             (
-                text("name", PARTS[part["by"]]),
-                number("examples", "Examples"),
+                text("name", message(PARTS[part["by"]])),
+                number("examples", message("Examples")),
                 *(estimate(stage, f"{stage}, {metric_name(metric)}", metric) for stage in stages),
             ),
             [{**group, **group["stages"]} for group in part["groups"]],
@@ -121,10 +131,10 @@ def _sliced(section: Mapping[str, Any]) -> Iterator[Table]:
         stages = dict.fromkeys(stage for one in section["classes"] for stage in one["stages"])
         yield Table(
             f"{evaluate_stage}-classes",
-            "Classes",
+            message("Classes"),
             (
-                text("label", "Class"),
-                number("examples", "Examples"),
+                text("label", message("Class")),
+                number("examples", message("Examples")),
                 *(Column(stage, stage, _of_class, right=True, parts=("precision", "recall", "f1")) for stage in stages),
             ),
             [{**one, **one["stages"]} for one in section["classes"]],
@@ -136,38 +146,52 @@ def _wrong(section: Mapping[str, Any]) -> Iterator[Table]:
         has_confidence = any(error["confidence"] is not None for error in one["errors"])
         yield Table(
             f"{section['evaluate_stage']}-errors-{one['stage']}",
-            f"{one['stage']}: {one['wrong']} of {section['examples']} wrong",
+            message(
+                "{stage}: {wrong} of {examples} wrong",
+                stage=one["stage"],
+                wrong=one["wrong"],
+                examples=section["examples"],
+            ),
             (
-                number("index", "Row"),
-                Column("text", "Text", _cut),
-                Column("right", "Reference", _cut),
-                Column("given", "Prediction", _cut),
-                number("confidence", "Confidence", percent) if has_confidence else number("score", "Score", percent),
+                number("index", message("Row")),
+                Column("text", message("Text"), _cut),
+                Column("right", message("Reference"), _cut),
+                Column("given", message("Prediction"), _cut),
+                number("confidence", message("Confidence"), percent)
+                if has_confidence
+                else number("score", message("Score"), percent),
             ),
             one["errors"],
         )
 
 
 def _predicted(section: Mapping[str, Any]) -> Table:
-    name = capital(section["perplexity"].replace("_", "-"))
+    name = capital(metric_name(section["perplexity"]))
     return Table(
         f"{section['evaluate_stage']}-{section['perplexity']}",
         name,
         (
-            text("stage", "Model"),
-            number("tokens", "Tokens"),
-            number("unknown", "Unknown words", percent),
-            Column("perplexity", f"{name} per token", _plain, right=True, parts=("mean", "low", "high")),
-            Column("bits_per_byte", "Bits per byte", _plain, right=True, parts=("mean", "low", "high")),
+            text("stage", message("Model")),
+            number("tokens", message("Tokens")),
+            number("unknown", message("Unknown words"), percent),
+            Column(
+                "perplexity",
+                message("{measure} per token", measure=name),
+                _plain,
+                right=True,
+                parts=("mean", "low", "high"),
+            ),
+            Column("bits_per_byte", message("Bits per byte"), _plain, right=True, parts=("mean", "low", "high")),
         ),
         section["stages"],
     )
 
 
-def _plain(value: Mapping[str, float]) -> str:
+def _plain(value: Mapping[str, float]) -> Markup:
     digits = 1 if value["mean"] >= 10 else 3
     mean, low, high = (f"{value[end]:,.{digits}f}" for end in ("mean", "low", "high"))
-    return f"{mean} ({low} to {high})"
+    interval = message("{low} to {high}", low=low, high=high)
+    return Markup('{mean} <span class="range">{interval}</span>').format(mean=mean, interval=interval)
 
 
 def _of_class(value: Mapping[str, float]) -> str:

@@ -5,20 +5,36 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pipelines.messages.translation import message, template, translatable
 from pipelines.reports.elements.layers import PlottedLine, draw_lines
-from pipelines.reports.elements.table import Table, difference, estimate, text, verdict
-from pipelines.reports.elements.wording import capital, metric_name, score
+from pipelines.reports.elements.table import Column, Table, difference, estimate, text, verdict
+from pipelines.reports.elements.wording import capital, listing, metric_name, score
 from pipelines.reports.elements.wording import difference as written
 from pipelines.reports.sections import Report, Section
 from pipelines.reports.sections.probe_results import read_probe_results
 
 LOSS = "loss"
+FORGOTTEN = {
+    "worse": translatable(
+        "From {first} to {last} the models forgot general text: {before} nats per token on held-out text, then {after} "
+        "({difference}, 95 % interval {low} to {high})."
+    ),
+    "better": translatable(
+        "From {first} to {last} the models improved on general text: {before} nats per token on held-out text, then "
+        "{after} ({difference}, 95 % interval {low} to {high})."
+    ),
+}
+"""Verdict of the change of the loss → the sentence about it."""
+NEITHER = translatable(
+    "From {first} to {last} the models neither significantly forgot nor improved on general text: {before} nats per "
+    "token on held-out text, then {after} ({difference}, 95 % interval {low} to {high})."
+)
 
 
 class ForgettingSection(Section, name="forgetting"):
     """The loss on held-out general text, and probing tasks of sentences, after every stage of the lineage."""
 
-    title = "Forgetting"
+    title = translatable("Forgetting")
 
     def section_data(self, report: Report) -> dict[str, Any] | None:
         probed = read_probe_results(report, "boundaries")
@@ -36,29 +52,28 @@ def _described(stage: str, section: Mapping[str, Any]) -> dict[str, Any]:
     stages = [one["stage"] for one in boundaries]
     losses = [one.get(LOSS) for one in boundaries]
     tasks = [metric for metric in section["metrics"] if metric != LOSS]
+    label = message("Loss on held-out general text, stage by stage")
     return {
         "stage": stage,
         "section": section,
-        "loss": draw_lines([PlottedLine(LOSS, losses)], stages, LOSS, "Loss on held-out general text, stage by stage")
-        if any(losses)
-        else None,
+        "loss": draw_lines([PlottedLine(message("loss"), losses)], stages, LOSS, label) if any(losses) else None,
         "tasks": [
             {
                 "title": capital(metric_name(task)),
                 "svg": draw_lines(
                     [
-                        PlottedLine("chance", [_level(section["chances"][task])] * len(stages), chance=True),
+                        PlottedLine(message("chance"), [_level(section["chances"][task])] * len(stages), chance=True),
                         PlottedLine(task, [one.get(task) for one in boundaries]),
                     ],
                     stages,
                     "accuracy",
-                    f"{capital(metric_name(task))}, stage by stage",
+                    message("{measure}, stage by stage", measure=capital(metric_name(task))),
                     width=300,
                 ),
             }
             for task in tasks
         ],
-        "silent": [(one["stage"], one["way"]) for one in boundaries if LOSS not in one],
+        "silent": [(one["stage"], template(one["way"])) for one in boundaries if LOSS not in one],
         "tables": _tables(stage, section, tasks),
     }
 
@@ -72,7 +87,7 @@ def _tables(stage: str, section: Mapping[str, Any], tasks: list[str]) -> dict[st
     rows = [
         {
             "compared": f"{one['from']} → {one['to']}",
-            "measured": "Loss" if metric == LOSS else capital(metric_name(metric)),
+            "measured": message("Loss") if metric == LOSS else capital(metric_name(metric)),
             "loss": one[metric] if metric == LOSS else None,
             "accuracy": one[metric] if metric != LOSS else None,
             "verdict": one[metric]["verdict"],
@@ -84,23 +99,23 @@ def _tables(stage: str, section: Mapping[str, Any], tasks: list[str]) -> dict[st
     return {
         "boundaries": Table(
             f"{stage}-boundaries",
-            "At the end of every stage",
+            message("At the end of every stage"),
             (
-                text("stage", "Stage"),
-                text("way", "Measured by"),
+                text("stage", message("Stage")),
+                Column("way", message("Measured by"), template),
                 *(estimate(metric, capital(metric_name(metric)), form) for metric, form in shown),
             ),
             section["boundaries"],
         ),
         "changes": Table(
             f"{stage}-changes",
-            "From stage to stage",
+            message("From stage to stage"),
             (
-                text("compared", "Compared"),
-                text("measured", "Measured"),
-                difference("loss", "Nats per token", LOSS),
-                difference("accuracy", "Points of accuracy", "accuracy"),
+                text("compared", message("Compared")),
+                text("measured", message("Measured")),
                 verdict("verdict"),
+                difference("loss", message("Nats per token"), LOSS),
+                difference("accuracy", message("Points of accuracy"), "accuracy"),
             ),
             rows,
         ),
@@ -123,20 +138,27 @@ def _sentences(section: Mapping[str, Any]) -> list[str]:
     if measured:
         last = measured[-1]
         change = last["since_first"][LOSS]
-        does = {"worse": "forgot", "better": "improved on"}.get(
-            change["verdict"], "neither significantly forgot nor improved on"
-        )
         lines.append(
-            f"From {first['stage']} to {last['stage']} the models {does} general text: "
-            f"{score(first[LOSS]['mean'], LOSS)} nats per token on held-out text, then "
-            f"{score(last[LOSS]['mean'], LOSS)} ({written(change['difference'], LOSS)}, 95 % interval "
-            f"{written(change['low'], LOSS)} to {written(change['high'], LOSS)})."
+            message(
+                FORGOTTEN.get(change["verdict"], NEITHER),
+                first=first["stage"],
+                last=last["stage"],
+                before=score(first[LOSS]["mean"], LOSS),
+                after=score(last[LOSS]["mean"], LOSS),
+                difference=written(change["difference"], LOSS),
+                low=written(change["low"], LOSS),
+                high=written(change["high"], LOSS),
+            )
         )
     last = section["boundaries"][-1]
     lost = [task for task, one in last.get("since_first", {}).items() if task != LOSS and one["verdict"] == "worse"]
     if lost:
         lines.append(
-            f"After {last['stage']}, {' and '.join(metric_name(task) for task in lost)} "
-            f"{'is' if len(lost) == 1 else 'are'} harder to predict from sentence vectors than after {first['stage']}."
+            message(
+                "After {last}, it is harder than after {first} to predict from sentence vectors: {tasks}.",
+                last=last["stage"],
+                first=first["stage"],
+                tasks=listing(metric_name(task) for task in lost),
+            )
         )
     return lines

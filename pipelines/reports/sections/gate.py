@@ -7,14 +7,16 @@ from typing import Any
 
 from markupsafe import Markup
 
+from pipelines.messages.translation import message, template, translatable
 from pipelines.reports.elements.axes import Scale, horizontal_axis, ticks
 from pipelines.reports.elements.table import Column, Table, text
+from pipelines.reports.elements.wording import listing, plain
 from pipelines.reports.sections import Report, Section
 
 COLOURS = {
-    "met": "good",
-    "missed": "bad",
-    "undecided": "unsure",
+    translatable("met"): "good",
+    translatable("missed"): "bad",
+    translatable("undecided"): "unsure",
     "GO": "good",
     "NO-GO": "bad",
     "INCONCLUSIVE": "unsure",
@@ -27,7 +29,7 @@ SHORT = 12
 class GateSection(Section, name="gate"):
     """The criteria and the decision of a promotion: an execution whose record has `criteria`."""
 
-    title = "Gate"
+    title = translatable("Gate")
 
     def section_data(self, report: Report) -> dict[str, Any] | None:
         criteria = report.execution.get("criteria")
@@ -44,31 +46,51 @@ class GateSection(Section, name="gate"):
 
     def sentences(self, content: Mapping[str, Any]) -> list[str]:
         against = content["champion"]
-        opponent = f"the {content['alias']} {against['label']}" if against else f"no {content['alias']} yet"
-        each = ", ".join(f"{one['examples']} of {one['task']}" for one in content.get("tasks", ()))
-        on = (
-            f"the test examples of {content['dataset']} ({each})"
-            if each
-            else f"the {content['examples']} test examples of {content['dataset']}"
+        alias, dataset = content["alias"], content["dataset"]
+        opponent = (
+            message("the {alias} {model}", alias=alias, model=against["label"])
+            if against
+            else message("no {alias} yet", alias=alias)
         )
-        return [f"{content['verdict']}: {content['candidate']['label']} against {opponent}, on {on}."]
+        each = listing(
+            message("{examples} of {task}", examples=one["examples"], task=one["task"])
+            for one in content.get("tasks", ())
+        )
+        on = (
+            message("the test examples of {dataset} ({each})", dataset=dataset, each=each)
+            if each
+            else message("the {examples} test examples of {dataset}", examples=content["examples"], dataset=dataset)
+        )
+        return [
+            message(
+                "{verdict}: {candidate} against {opponent}, on {examples}.",
+                verdict=content["verdict"],
+                candidate=content["candidate"]["label"],
+                opponent=opponent,
+                examples=on,
+            )
+        ]
 
     def tables(self, content: Mapping[str, Any]) -> list[Table]:
-        sides = [("candidate", content["candidate"]), (content["alias"], content["champion"])]
+        sides = [(message("candidate"), content["candidate"]), (content["alias"], content["champion"])]
         criteria = Table(
             "criteria",
-            "Criteria",
-            (text("criterion", "Criterion"), Column("outcome", "Outcome", coloured), text("reason", "Reason")),
+            message("Criteria"),
+            (
+                text("criterion", message("Criterion")),
+                Column("outcome", message("Outcome"), coloured),
+                text("reason", message("Reason")),
+            ),
             [{**one, "criterion": titled(one)} for one in content["outcomes"]],
         )
         models = Table(
             "models",
-            "Models",
+            message("Models"),
             (
-                text("role", "Role"),
-                text("recipe", "Recipe"),
-                text("label", "Stage"),
-                Column("fingerprint", "Fingerprint", _short),
+                text("role", message("Role")),
+                text("recipe", message("Recipe")),
+                text("label", message("Stage")),
+                Column("fingerprint", message("Fingerprint"), _short),
             ),
             [{"role": role, **side} for role, side in sides if side is not None],
         )
@@ -77,12 +99,17 @@ class GateSection(Section, name="gate"):
 
 def titled(outcome: Mapping[str, Any]) -> str:
     """The criterion of an outcome, and the task where models of several are judged."""
-    return f"{outcome['criterion']} on {outcome['task']}" if outcome.get("task") else str(outcome["criterion"])
+    criterion = plain(str(outcome["criterion"]))
+    if outcome.get("task"):
+        return message("{criterion} on {task}", criterion=criterion, task=outcome["task"])
+    return criterion
 
 
 def coloured(word: str) -> Markup:
     """An outcome or a verdict as coloured markup."""
-    return Markup('<span class="verdict {c}">{w}</span>').format(c=COLOURS.get(word, "note"), w=word)
+    return Markup('<span class="verdict {c}">{w}</span>').format(
+        c=COLOURS.get(word, "note"), w=template(word) if word in COLOURS else word
+    )
 
 
 def draw(outcome: Mapping[str, Any]) -> Markup:
@@ -113,9 +140,13 @@ def draw(outcome: Mapping[str, Any]) -> Markup:
             y=y,
         ),
     ]
-    title = (
-        f"{outcome['criterion']}: {measured['value']:g}, interval {measured['low']:g} to {measured['high']:g}, "
-        f"threshold {measured['border']:g}"
+    title = message(
+        "{criterion}: {value:g}, interval {low:g} to {high:g}, threshold {threshold:g}",
+        criterion=plain(str(outcome["criterion"])),
+        value=measured["value"],
+        low=measured["low"],
+        high=measured["high"],
+        threshold=measured["border"],
     )
     return Markup('<svg viewBox="0 0 {w} {h}" role="img" aria-label="{s}"><title>{s}</title>{p}</svg>').format(
         w=width, h=bottom + 26, s=title, p=Markup("").join(parts)
@@ -126,8 +157,13 @@ def _decisions(content: Mapping[str, Any]) -> list[Table]:
     decision = content["decision"]
     if decision is None:
         return []
-    columns = (text("action", "Decision"), text("decided_by", "By"), text("at", "At"), text("reason", "Reason"))
-    return [Table("decision", "Decision", columns, [decision])]
+    columns = (
+        text("action", message("Decision")),
+        text("decided_by", message("By")),
+        text("at", message("At")),
+        text("reason", message("Reason")),
+    )
+    return [Table("decision", message("Decision"), columns, [decision])]
 
 
 def _short(fingerprint: str) -> Markup:

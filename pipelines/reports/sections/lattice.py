@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pipelines.messages.translation import message, translatable
 from pipelines.reports.elements.axes import count
 from pipelines.reports.elements.hasse import draw_lattice
 from pipelines.reports.elements.label_curves import draw_label_curves
@@ -14,14 +15,14 @@ from pipelines.reports.elements.wording import capital, measured_in, metric_name
 from pipelines.reports.elements.wording import difference as written
 from pipelines.reports.sections import Report, Section
 
-NEITHER = "neither alone"
+NEITHER = translatable("neither alone")
 """Neither more seeds nor more items alone can settle the verdict: the variance of the other is too large."""
 
 
 class LatticeSection(Section, name="lattice"):
     """Every subset of the stages before fine-tuning: effects, costs, and sample sizes that would settle a verdict."""
 
-    title = "Stage lattice"
+    title = translatable("Stage lattice")
 
     def section_data(self, report: Report) -> dict[str, Any] | None:
         sections = report.sections("paths")
@@ -50,20 +51,25 @@ class LatticeSection(Section, name="lattice"):
             if len(effect["of"]) > 1:
                 continue
             (factor,) = effect["of"]
-            ends = f"{written(effect['low'], metric)} to {written(effect['high'], metric)}"
-            gained = f"{written(effect['difference'], metric)} {measured_in(metric)} ({ends})"
-            words = {
-                "pays": f"The stage {factor} pays: {gained}",
-                "does not pay": f"The stage {factor} does harm: {gained}",
-                "cannot tell": f"The test cannot tell whether the stage {factor} pays: {gained}",
-            }[effect["verdict"]]
+            gained = message(
+                "{difference} {unit} ({low} to {high})",
+                difference=written(effect["difference"], metric),
+                unit=measured_in(metric),
+                low=written(effect["low"], metric),
+                high=written(effect["high"], metric),
+            )
+            words = message(EFFECTS[effect["verdict"]], stage=factor, gain=gained)
             if (cost := content["factor_costs"].get(factor)) is not None:
-                words += f", for {count(cost.tokens)} tokens and {cost.minutes:.1f} minutes"
-            needed = settled_by(effect)
-            if needed:
-                enough = needed if needed != NEITHER else "neither more seeds nor more test items alone"
-                words += f"; {enough} would settle it"
-            lines.append(f"{words}.")
+                words += message(
+                    ", for {tokens} tokens and {minutes:.1f} minutes", tokens=count(cost.tokens), minutes=cost.minutes
+                )
+            if needed := settled_by(effect):
+                words += (
+                    message("; {needed} would settle it", needed=needed)
+                    if needed != message(NEITHER)
+                    else message("; neither more seeds nor more test items alone would settle it")
+                )
+            lines.append(message("{sentence}.", sentence=words))
         return lines
 
     def tables(self, content: Mapping[str, Any]) -> list[Table]:
@@ -72,30 +78,30 @@ class LatticeSection(Section, name="lattice"):
         return [
             Table(
                 "stages",
-                "Effect and cost of each stage",
+                message("Effect and cost of each stage"),
                 (
-                    text("stage", "Stage"),
-                    difference("effect", gain, metric),
-                    number("p", "p, Holm", p_value),
-                    number("tokens", "Tokens", count),
-                    number("minutes", "Minutes", "{:.1f}".format),
-                    number("rate", "Gain per minute", lambda value: written(value, metric)),
+                    text("stage", message("Stage")),
                     verdict("verdict"),
-                    text("settled", "Settled by"),
+                    difference("effect", gain, metric),
+                    number("p", message("p, Holm"), p_value),
+                    number("tokens", message("Tokens"), count),
+                    number("minutes", message("Minutes"), "{:.1f}".format),
+                    number("rate", message("Gain per minute"), lambda value: written(value, metric)),
+                    text("settled", message("Settled by")),
                 ),
                 [self._stage(content, effect) for effect in content["effects"] if len(effect["of"]) == 1],
             ),
             Table(
                 "paths",
-                "Every path",
+                message("Every path"),
                 (
-                    text("path", "Stages before fine-tuning"),
-                    text("stage", "Fine-tuned stage"),
-                    number("labelled", "Labelled examples", "{:,}".format),
-                    number("seeds", "Seeds"),
+                    text("path", message("Stages before fine-tuning")),
+                    text("stage", message("Fine-tuned stage")),
+                    number("labelled", message("Labelled examples"), "{:,}".format),
+                    number("seeds", message("Seeds")),
                     estimate("score", capital(metric_name(metric)), metric),
-                    number("tokens", "Tokens before", count),
-                    number("minutes", "Minutes before", "{:.1f}".format),
+                    number("tokens", message("Tokens before"), count),
+                    number("minutes", message("Minutes before"), "{:.1f}".format),
                 ),
                 [
                     {
@@ -113,13 +119,13 @@ class LatticeSection(Section, name="lattice"):
             ),
             Table(
                 "steps",
-                "Effect of a stage on each path",
+                message("Effect of a stage on each path"),
                 (
-                    text("before", "Path"),
-                    text("adds", "Added stage"),
-                    difference("effect", gain, metric),
-                    number("p", "p, Holm", p_value),
+                    text("before", message("Path")),
+                    text("adds", message("Added stage")),
                     verdict("verdict"),
+                    difference("effect", gain, metric),
+                    number("p", message("p, Holm"), p_value),
                 ),
                 [
                     {
@@ -134,19 +140,19 @@ class LatticeSection(Section, name="lattice"):
             ),
             Table(
                 "interactions",
-                "Interactions of stages",
+                message("Interactions of stages"),
                 (
-                    text("of", "Stages"),
+                    text("of", message("Stages")),
                     difference("effect", gain, metric),
-                    number("p", "p, Holm", p_value),
-                    text("meaning", "Meaning"),
+                    number("p", message("p, Holm"), p_value),
+                    text("meaning", message("Meaning")),
                 ),
                 [
                     {
                         "of": " × ".join(effect["of"]),
                         "effect": effect,
                         "p": effect["p_holm"],
-                        "meaning": MEANINGS[effect["verdict"]],
+                        "meaning": message(MEANINGS[effect["verdict"]]),
                     }
                     for effect in content["effects"]
                     if len(effect["of"]) > 1
@@ -171,9 +177,14 @@ class LatticeSection(Section, name="lattice"):
 
 
 MEANINGS = {
-    "pays": "each gains more with the other",
-    "does not pay": "each gains less with the other",
-    "cannot tell": "cannot tell",
+    "pays": translatable("each gains more with the other"),
+    "does not pay": translatable("each gains less with the other"),
+    "cannot tell": translatable("cannot tell"),
+}
+EFFECTS = {
+    "pays": translatable("The stage {stage} pays: {gain}"),
+    "does not pay": translatable("The stage {stage} does harm: {gain}"),
+    "cannot tell": translatable("The test cannot tell whether the stage {stage} pays: {gain}"),
 }
 
 
@@ -182,10 +193,10 @@ def settled_by(effect: Mapping[str, Any]) -> str:
     needed = effect.get("settled_by")
     if needed is None:
         return ""
-    words = [f"{needed['seeds']} seeds"] if needed["seeds"] else []
-    words += [f"{needed['items']:,} test items"] if needed["items"] else []
-    return " or ".join(words) or NEITHER
+    words = [message("{seeds} seeds", seeds=needed["seeds"])] if needed["seeds"] else []
+    words += [message("{items:,} test items", items=needed["items"])] if needed["items"] else []
+    return message(" or ").join(words) or message(NEITHER)
 
 
 def _path(through: Sequence[str]) -> str:
-    return " + ".join(through) or "from scratch"
+    return " + ".join(through) or message("from scratch")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pipelines.messages.translation import message, translatable
 from pipelines.reports.elements.layers import PlottedLine, draw_lines
 from pipelines.reports.elements.table import Column, Table, difference, estimate, number, text, verdict
 from pipelines.reports.elements.wording import capital, measured_in, metric_name, score, span
@@ -19,7 +20,7 @@ DRAWN = 2
 class ProbesSection(Section, name="probes"):
     """A plot of every probe over layers with a line per stage, changes between stages, and results without a layer."""
 
-    title = "Probes"
+    title = translatable("Probes")
 
     def section_data(self, report: Report) -> dict[str, Any] | None:
         probed = read_probe_results(report, "layers")
@@ -40,7 +41,7 @@ def _described(stage: str, probe: str, section: Mapping[str, Any]) -> dict[str, 
             PlottedLine(one["stage"], [_at(one, layer, metric) for layer in section["layers"]])
             for one in section["stages"]
         ]
-        drawn = draw_lines(lines, layers, metric, f"{metric_name(metric)} of every layer")
+        drawn = draw_lines(lines, layers, metric, message("{metric} of every layer", metric=metric_name(metric)))
         plots.append({"title": capital(metric_name(metric)), "svg": drawn})
     return {
         "stage": stage,
@@ -60,10 +61,10 @@ def _tables(key: str, section: Mapping[str, Any]) -> dict[str, Table]:
     tables = {
         "layers": Table(
             f"{key}-layers",
-            "Every layer",
+            message("Every layer"),
             (
-                text("stage", "Stage"),
-                number("layer", "Layer"),
+                text("stage", message("Stage")),
+                number("layer", message("Layer")),
                 *(estimate(one, capital(metric_name(one)), one) for one in section["metrics"]),
             ),
             [{"stage": one["stage"], **layer} for one in section["stages"] for layer in one["layers"]],
@@ -72,12 +73,12 @@ def _tables(key: str, section: Mapping[str, Any]) -> dict[str, Table]:
     if section["changes"]:
         tables["changes"] = Table(
             f"{key}-changes",
-            "Changes between stages",
+            message("Changes between stages"),
             (
-                text("compared", "Compared"),
-                number("layer", "Layer"),
-                difference("change", capital(measured_in(metric)), metric),
+                text("compared", message("Compared")),
+                number("layer", message("Layer")),
                 verdict("verdict"),
+                difference("change", capital(measured_in(metric)), metric),
             ),
             [
                 {
@@ -99,11 +100,13 @@ def _tables(key: str, section: Mapping[str, Any]) -> dict[str, Table]:
 
 def _mixes(key: str, section: Mapping[str, Any]) -> Table:
     columns = (
-        text("stage", "Stage"),
-        number("seed", "Seed"),
-        number("centre", "Centre of gravity", "{:.2f}".format),
-        number("expected", "Expected layer", "{:.2f}".format),
-        Column("mix", "Weights, from the embeddings up", lambda mix: " · ".join(f"{share:.2f}" for share in mix)),
+        text("stage", message("Stage")),
+        number("seed", message("Seed")),
+        number("centre", message("Centre of gravity"), "{:.2f}".format),
+        number("expected", message("Expected layer"), "{:.2f}".format),
+        Column(
+            "mix", message("Weights, from the embeddings up"), lambda mix: " · ".join(f"{share:.2f}" for share in mix)
+        ),
     )
     rows = [
         {
@@ -116,20 +119,20 @@ def _mixes(key: str, section: Mapping[str, Any]) -> Table:
         for one in section["stages"]
         for seed, note in zip(one["seeds"], one["notes"], strict=True)
     ]
-    return Table(f"{key}-mixes", "Weights of the layers", columns, rows)
+    return Table(f"{key}-mixes", message("Weights of the layers"), columns, rows)
 
 
 def _relations(key: str, section: Mapping[str, Any]) -> Table:
     columns = (
-        text("stage", "Stage"),
-        text("relation", "Relation"),
-        number("words", "Words"),
-        text("head", "Head"),
-        estimate("accuracy", "Accuracy of the head", "accuracy"),
-        number("offset", "Best offset", lambda value: f"{value:+d}".replace("-", "−")),
-        estimate("offset_accuracy", "Accuracy of the offset", "accuracy"),
-        difference("above_offset", "Head minus offset", "accuracy"),
+        text("stage", message("Stage")),
+        text("relation", message("Relation")),
         verdict("verdict"),
+        number("words", message("Words")),
+        text("head", message("Head")),
+        estimate("accuracy", message("Accuracy of the head"), "accuracy"),
+        number("offset", message("Best offset"), lambda value: f"{value:+d}".replace("-", "−")),
+        estimate("offset_accuracy", message("Accuracy of the offset"), "accuracy"),
+        difference("above_offset", message("Head minus offset"), "accuracy"),
     )
     rows = [
         {
@@ -141,7 +144,7 @@ def _relations(key: str, section: Mapping[str, Any]) -> Table:
         for one in section["stages"]
         for relation in one.get("relations", ())
     ]
-    return Table(f"{key}-relations", "Attention heads that follow a relation", columns, rows)
+    return Table(f"{key}-relations", message("Attention heads that follow a relation"), columns, rows)
 
 
 def _best(one: Mapping[str, Any]) -> str | None:
@@ -151,9 +154,14 @@ def _best(one: Mapping[str, Any]) -> str | None:
     layers = [(stage["stage"], layer) for stage in section["stages"] for layer in stage["layers"]]
     stage, layer = max(layers, key=lambda pair: float(pair[1][metric]["mean"]))
     best = layer[metric]
-    return (
-        f"{one['title']}: best from layer {layer['layer']} of {stage}, {score(best['mean'], metric)} "
-        f"{metric_name(metric)} (95 % interval {span(best['low'], best['high'], metric)})."
+    return message(
+        "{probe}: best from layer {layer} of {stage}, {score} {metric} (95 % interval {interval}).",
+        probe=one["title"],
+        layer=layer["layer"],
+        stage=stage,
+        score=score(best["mean"], metric),
+        metric=metric_name(metric),
+        interval=span(best["low"], best["high"], metric),
     )
 
 
@@ -165,16 +173,27 @@ def _changed(one: Mapping[str, Any]) -> str | None:
     significant = [pair for pair in changes if pair[1][metric]["verdict"] != "cannot tell"]
     if not significant:
         return (
-            f"{one['title']}, from stage to stage: none of {len(changes)} changes of a layer is significant."
+            message(
+                "{probe}, from stage to stage: none of {changes} changes of a layer is significant.",
+                probe=one["title"],
+                changes=len(changes),
+            )
             if changes
             else None
         )
     change, layer = max(significant, key=lambda pair: abs(float(pair[1][metric]["difference"])))
     largest = layer[metric]
-    size = written(largest["difference"], metric)
-    between = f"{written(largest['low'], metric)} to {written(largest['high'], metric)}"
-    where = f"from {change['from']} to {change['to']} in layer {layer['layer']}"
-    return (
-        f"{one['title']}, from stage to stage: {len(significant)} of {len(changes)} changes of a layer are significant "
-        f"after correction, the largest {where}: {size} {measured_in(metric)} ({between})."
+    return message(
+        "{probe}, from stage to stage: {significant} of {changes} changes of a layer are significant after correction, "
+        "the largest from {first} to {last} in layer {layer}: {difference} {unit} ({low} to {high}).",
+        probe=one["title"],
+        significant=len(significant),
+        changes=len(changes),
+        first=change["from"],
+        last=change["to"],
+        layer=layer["layer"],
+        difference=written(largest["difference"], metric),
+        unit=measured_in(metric),
+        low=written(largest["low"], metric),
+        high=written(largest["high"], metric),
     )

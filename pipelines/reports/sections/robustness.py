@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pipelines.messages.translation import message, translatable
 from pipelines.reports.elements.axes import percent
 from pipelines.reports.elements.scores import PlottedScore, draw_scores
 from pipelines.reports.elements.table import Column, Table, difference, estimate, number, text, verdict
 from pipelines.reports.elements.wording import difference as written
-from pipelines.reports.elements.wording import measured_in, metric_name, score
+from pipelines.reports.elements.wording import measured_in, metric_name, plain, score
 from pipelines.reports.sections import Report, Section
 
 LONGEST = 220
 """Most characters that are shown of an example."""
-CLEAN = "no attack"
+CLEAN = translatable("no attack")
 
 
 class RobustnessSection(Section, name="robustness"):
     """Clean and attacked scores side by side."""
 
-    title = "Robustness"
+    title = translatable("Robustness")
 
     def section_data(self, report: Report) -> dict[str, Any] | None:
         sections = [
@@ -41,7 +42,11 @@ class RobustnessSection(Section, name="robustness"):
             costly = [name for name in section["attacks"] if last["loss"][name][metric]["high"] < 0]
             if not costly:
                 lines.append(
-                    f"No attack lowers the score of {last['stage']} significantly on {section['examples']} examples."
+                    message(
+                        "No attack lowers the score of {model} significantly on {examples} examples.",
+                        model=last["stage"],
+                        examples=section["examples"],
+                    )
                 )
                 continue
             worst = min(costly, key=lambda name: float(last["loss"][name][metric]["difference"]))
@@ -49,9 +54,20 @@ class RobustnessSection(Section, name="robustness"):
             low, high = (written(lost[end], metric) for end in ("low", "high"))
             before, after = (one[metric]["mean"] for one in (last["clean"], last["attacked"][worst]))
             lines.append(
-                f"{len(costly)} of {len(section['attacks'])} attacks lower the score of {last['stage']} significantly, "
-                f"{_plain(worst)} most: {written(lost['difference'], metric)} {measured_in(metric)} ({low} to {high}), "
-                f"from {score(before, metric)} to {score(after, metric)}."
+                message(
+                    "{costly} of {attacks} attacks lower the score of {model} significantly, {worst} most: "
+                    "{difference} {unit} ({low} to {high}), from {before} to {after}.",
+                    costly=len(costly),
+                    attacks=len(section["attacks"]),
+                    model=last["stage"],
+                    worst=plain(worst),
+                    difference=written(lost["difference"], metric),
+                    unit=measured_in(metric),
+                    low=low,
+                    high=high,
+                    before=score(before, metric),
+                    after=score(after, metric),
+                )
             )
         return lines
 
@@ -65,10 +81,10 @@ def _tables(section: Mapping[str, Any]) -> Iterator[Table]:
     clean = {one["stage"]: one["clean"][metric] for one in section["stages"]}
     yield Table(
         f"{evaluate_stage}-attacked",
-        "Clean and attacked",
+        message("Clean and attacked"),
         (
-            Column("attack", "Attack", _plain),
-            number("changed", "Examples changed", percent),
+            Column("attack", message("Attack"), plain),
+            number("changed", message("Examples changed"), percent),
             *(estimate(stage, stage, metric) for stage in stages),
         ),
         [
@@ -85,12 +101,12 @@ def _tables(section: Mapping[str, Any]) -> Iterator[Table]:
     )
     yield Table(
         f"{evaluate_stage}-losses",
-        "Loss by each attack",
+        message("Loss by each attack"),
         (
-            text("stage", "Model"),
-            Column("attack", "Attack", _plain),
-            difference("loss", f"Difference, {measured_in(metric)}", metric),
+            text("stage", message("Model")),
+            Column("attack", message("Attack"), plain),
             verdict("verdict"),
+            difference("loss", message("Difference, {unit}", unit=measured_in(metric)), metric),
         ),
         [
             {
@@ -105,8 +121,12 @@ def _tables(section: Mapping[str, Any]) -> Iterator[Table]:
     )
     yield Table(
         f"{evaluate_stage}-examples",
-        "Examples of attacks",
-        (Column("attack", "Attack", _plain), Column("clean", "Clean", _cut), Column("attacked", "Attacked", _cut)),
+        message("Examples of attacks"),
+        (
+            Column("attack", message("Attack"), plain),
+            Column("clean", message("Clean"), _cut),
+            Column("attacked", message("Attacked"), _cut),
+        ),
         section["shown"],
     )
 
@@ -115,7 +135,7 @@ def _drawn(stage: Mapping[str, Any], metric: str) -> str:
     scores = {CLEAN: stage["clean"], **stage["attacked"]}
     rows = [
         PlottedScore(
-            _plain(name),
+            plain(name),
             one[metric]["mean"],
             one[metric]["low"],
             one[metric]["high"],
@@ -125,10 +145,6 @@ def _drawn(stage: Mapping[str, Any], metric: str) -> str:
         for name, one in scores.items()
     ]
     return draw_scores(rows, metric)
-
-
-def _plain(name: str) -> str:
-    return name.replace("_", " ")
 
 
 def _cut(value: str) -> str:

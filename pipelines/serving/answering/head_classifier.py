@@ -1,4 +1,5 @@
-"""Class probabilities of texts from networks that no runtime serves, because they read more than tokens."""
+"""Class probabilities of texts from networks that no runtime serves: they read more than tokens, or only their head
+knows how to call them."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from pipelines.serving.answering.inference import softmax
 
 
 class HeadClassifier:
-    """A classifier of texts that encodes and computes them as in training: with channels and attention pattern."""
+    """A classifier of texts that its head encodes and computes as in training, with channels and attention pattern."""
 
     def __init__(self, folder: Path, threads: int = 1) -> None:
         self._answerer = Answerer(folder, threads)

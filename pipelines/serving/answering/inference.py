@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from pipelines.errors import DataError
 from pipelines.models.oversized import refuse_oversized
-from pipelines.models.text_network import OutputKind, output_kind, reads_more_than_tokens
+from pipelines.models.text_network import OutputKind, needs_its_head, output_kind
 from pipelines.models.untrusted import refuse_unsafe
 from pipelines.networks.folder import ONNX, SAFETENSORS, read_json
 from pipelines.networks.text_encoder import TextEncoder
@@ -55,12 +55,14 @@ def open_predictor(folder: Path, threads: int = 1) -> Predictor:
     Raises DataError as `load_predictor` does.
     """
     encoder, labels = TextEncoder(folder), _labels(folder)
-    if reads_more_than_tokens(folder):
+    if needs_its_head(folder):
         from pipelines.serving.answering.head_classifier import HeadClassifier
 
         return HeadClassifier(folder, threads)
     if output_kind(folder) is OutputKind.VECTOR:
         raise DataError(f"{folder}: an encoder that returns vectors; open it with load_vectors")
+    if output_kind(folder) is OutputKind.LABELS:
+        raise DataError(f"{folder}: its labels do not exclude each other; open it with Answerer")
     return ServedClassifier(encoder, labels, open_compute(folder, threads))
 
 

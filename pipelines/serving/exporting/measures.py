@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +25,12 @@ FEWER = 5
 
 
 def served_answers(compute: Compute, batches: Sequence[ModelInputs], output: OutputKind) -> NDArray[np.float64]:
-    """Answers [N, D] as served: class probabilities, a score, or a vector."""
-    outputs = [compute(*rows) for rows in batches]
+    """Answers [N, D] as served: probabilities of classes or labels, a score, or a vector."""
+    outputs: list[NDArray[Any]] = [compute(*rows) for rows in batches]
     if output is OutputKind.CLASSES:
         outputs = [softmax(logits) for logits in outputs]
+    elif output is OutputKind.LABELS:
+        outputs = [1 / (1 + np.exp(-logits)) for logits in outputs]
     return np.concatenate(outputs).astype(np.float64)
 
 

@@ -34,7 +34,14 @@ from pipelines.recipe.starts import Checkpoint, Untrained
 from pipelines.task_families import Task
 from pipelines.training.assembly.features import load_features, settings_of
 from pipelines.training.assembly.finished import refuse_finished
-from pipelines.training.assembly.head_weights import begin_heads, continued_weights, heads_of, heads_without, other_head
+from pipelines.training.assembly.head_weights import (
+    answers_alike,
+    begin_heads,
+    continued_weights,
+    heads_of,
+    heads_without,
+    other_head,
+)
 from pipelines.training.assembly.new_words import MULTIPLE, extend_vocabulary, pieces_of_new_words
 
 if TYPE_CHECKING:
@@ -137,13 +144,16 @@ def backbone_prefix(network: PreTrainedModel) -> str:
 
 
 def set_dropout(network: PreTrainedModel, rate: float | None) -> None:
-    """Set the rate of every dropout module of `network`; None leaves the rates of the configuration."""
+    """Set the rate of every dropout module of `network`, and of layers that call the function with a rate of their own;
+    None leaves the rates of the configuration."""
     from torch import nn
 
     if rate is not None:
         for module in network.modules():
             if isinstance(module, nn.Dropout):
                 module.p = rate
+            elif isinstance(getattr(module, "dropout", None), float) and not isinstance(module, nn.RNNBase):
+                module.dropout = rate  # type: ignore[assignment]  # torch types attributes as tensors or modules
 
 
 def _config(stage: Stage, start: Path | None, tokenizer: PreTrainedTokenizerFast) -> PretrainedConfig:
@@ -204,7 +214,7 @@ def _take_weights(
         allowed_missing = [key for key in expected if not key.startswith(prefix) and key.startswith(new)]
         allowed_missing += _poolers(network)
         allowed_unused = _poolers(network)
-    elif before is not None and (before.head.name, before.labels) == (record.head.name, record.labels):
+    elif before is not None and answers_alike(before, record):
         allowed_missing = allowed_unused = ()
     else:
         # a new head starts from random weights, even where the old one had weights of the same name

@@ -1,7 +1,8 @@
 """Which heads of a stage continue, and which are new.
 
-A head continues from the only one of the start that is of its kind and over its labels; any other head is new. A
-checkpoint from elsewhere has no record of its head: a head is new there if the checkpoint has none of its weights.
+A head continues from the only one of the start that is of its kind, on its family of tasks and over its labels; any
+other head is new. A checkpoint from elsewhere has no record of its head: a head is new there if the checkpoint has none
+of its weights.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def continued_weights(
     old_heads = {} if before is None else heads_of(before)
     new: list[str] = []
     for prefix, head in heads_of(after).items():
-        alike = [old for old, one in old_heads.items() if (one.head.name, one.labels) == (head.head.name, head.labels)]
+        alike = [old for old, one in old_heads.items() if answers_alike(one, head)]
         if len(alike) != 1:
             new.append(prefix)
             continue
@@ -50,6 +51,12 @@ def continued_weights(
             if name.startswith(alike[0]) and not name.startswith(backbone):
                 result[prefix + name.removeprefix(alike[0])] = value
     return result, tuple(new)
+
+
+def answers_alike(one: HeadRecord, other: HeadRecord) -> bool:
+    """Whether two heads are of one kind, on one family of tasks, over the same labels."""
+    families = [None if record.family is None else record.family.name for record in (one, other)]
+    return other.head.continues(one.head) and one.labels == other.labels and families[0] == families[1]
 
 
 def heads_without(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.errors import RecipeError
 from pipelines.models.opening import line_network
+from pipelines.networks.shape import NetworkShape
 from pipelines.parts.objectives import Companion
 from pipelines.recipe.lines import line_views
 from pipelines.recipe.starts import Untrained
@@ -44,6 +45,9 @@ def build_modules(
         teacher = next((one.network.config for one in companions[line].values() if not one.trains), None)
         modules[line] = {}
         for objective in view.objective:
+            shapes = None if teacher is None else (NetworkShape.of(student), NetworkShape.of(teacher))
+            if shapes and objective.needs_teacher and (unfit := objective.unfit(*shapes)) is not None:
+                raise RecipeError(f"stage {job.stage_name}: objective {objective.name}: {unfit}")
             module = objective.build(student, teacher)
             if module is None:
                 continue

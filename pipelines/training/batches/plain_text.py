@@ -105,8 +105,8 @@ class PlainBatches:
         self.ids = token_ids(tokenizer, stream.counts)
         has = {"mask": self.ids.mask >= 0, "sentinels": bool(self.ids.sentinels)}
         for corruption in corruptions:
-            # the tokenizer of a checkpoint is known only at this point
-            if lacking := sorted(need for need in corruption.needs_tokens if not has[need]):
+            # the tokenizer of a checkpoint is known only at this point; annotations look for the marks of speakers
+            if lacking := sorted(need for need in corruption.needs_tokens if not has.get(need, True)):
                 raise RecipeError(
                     f"corruption {corruption.name} needs a tokenizer with {', '.join(lacking)}, and the checkpoint's "
                     "has none; use another corruption, or start from another checkpoint"

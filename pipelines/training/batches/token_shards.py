@@ -89,7 +89,7 @@ def token_stream(
         "texts": asdict(texts),
         "segmentation": segmentation.model_dump(mode="json") if segmentation is not None else None,
         "annotations": [one.model_dump(mode="json") for one in annotations],
-        "files": [digest_file(path) for one in annotations for path in one.reads_files],
+        "files": [digest_file(path) for one in makers for path in one.reads_files],
         "most": most,
         "code": source_hash(
             [__name__, *sorted({*(type(one).__module__ for one in makers), *(one.__module__ for one in read)})]

@@ -65,7 +65,7 @@ class StageCalibration:
         import torch
 
         objectives = self._stage.differentiated
-        requested = frozenset[Signal]().union(*(objective.needs_signals for objective in objectives))
+        requested = frozenset[Signal]().union(*(objective.required_signals for objective in objectives))
         moved = {name: value.to(network.device) if hasattr(value, "to") else value for name, value in batch.items()}
         step = TrainingStep(moved, {}, network, _no_companion, requested)
         network.eval()

@@ -197,7 +197,8 @@ class StageModule(lightning.LightningModule):
                     # a mean over no items may be NaN: its gradient must not be used
                     value = self._zero() if share is None else value * share
                 terms[line.term_name(name)] = value
-                total = total + (value if objective.weight == 1 else objective.weight * value)
+                factor = objective.factor(step.progress)
+                total = total + (value if factor == 1 else factor * value)
         return (total if line.weight == 1 else line.weight * total), terms
 
     def _zero(self) -> Tensor:

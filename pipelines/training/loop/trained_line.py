@@ -55,8 +55,8 @@ class TrainedLine:
             else:
                 self.companion_forward[companion] = AnswerCache(one.forward, batches.items)
         self.features = FeatureCache(network, batches.items)
-        self.needed_signals: frozenset[Signal] = frozenset().union(*(one.needs_signals for one in self.objectives))
-        readers = Counter(signal for objective in self.objectives for signal in objective.needs_signals)
+        self.needed_signals: frozenset[Signal] = frozenset().union(*(one.required_signals for one in self.objectives))
+        readers = Counter(signal for objective in self.objectives for signal in objective.required_signals)
         self.overwritable_signals = frozenset(signal for signal, number in readers.items() if number == 1)
         able = view.backbone is not None and Ability.MEMORY in view.backbone.offers
         self.has_memory = able and Field.MEMORY in view.layout.provides and Signal.MEMORY in view.head.provides

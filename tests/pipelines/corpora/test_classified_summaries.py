@@ -48,7 +48,7 @@ def test_whole_texts_stay_as_they_were() -> None:
     ("task", "says"),
     [
         ("{documentation: scipy, family: tagging, texts: summaries}", "tagging needs more than a text and its label"),
-        ("{documentation: scipy, texts: summary}", "Input should be 'whole' or 'summaries'"),
+        ("{documentation: scipy, texts: summary}", "Input should be 'whole', 'summaries' or 'sessions'"),
     ],
 )
 def test_a_task_without_summaries_is_refused(tmp_path: Path, task: str, says: str) -> None:

@@ -21,6 +21,7 @@ from pipelines.task_families import TaskFamily
 
 ROWS: dict[str, list[dict[str, Any]]] = {
     "text_classification": [{"text": "gut, und\tschön", "label": "1"}, {"text": "schlecht", "label": "0"}],
+    "label_sets": [{"text": "it rains", "labels": ["weather", "water"]}, {"text": "so", "labels": []}],
     "pair_classification": [{"text_a": "it rains", "text_b": "it is wet", "label": "entailment"}],
     "pair_regression": [{"text_a": "it rains", "text_b": "it is wet", "label": 4.75}],
     "tagging": [{"tokens": ["Ada", "in", "London"], "tags": ["B-PER", "O", "B-LOC"]}],
@@ -57,7 +58,14 @@ ROWS: dict[str, list[dict[str, Any]]] = {
 BAD: list[tuple[str, dict[str, Any], str]] = [
     ("text_classification", {"label": None}, "the column 'label' is empty"),
     ("text_classification", {"text": 3}, "the column 'text' holds 3, expected text"),
-    ("text_classification", {"label": ["a"]}, "the column 'label' holds ['a'], expected text"),
+    (
+        "text_classification",
+        {"label": ["a"]},
+        "the column 'label' holds ['a'], expected text; the family for several labels of a text is label_sets",
+    ),
+    ("label_sets", {"labels": "weather"}, "the column 'labels' holds 'weather', expected a list of texts, as JSON"),
+    ("label_sets", {"labels": [1]}, "the column 'labels' holds [1], expected a list of texts"),
+    ("label_sets", {"labels": ["weather", "weather"]}, "the column 'labels' holds 'weather' twice"),
     ("pair_regression", {"label": "high"}, "the column 'label' holds 'high', expected a number"),
     ("pair_regression", {"label": float("inf")}, "expected a finite number"),
     ("tagging", {"tags": "B-PER O"}, "expected a list of texts, as JSON"),

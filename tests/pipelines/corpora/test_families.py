@@ -40,6 +40,7 @@ def example(name: str, number: int) -> dict[str, Any]:
     words = text.split()[:12]
     return {
         "text_classification": {"text": text, "label": number % 2},
+        "label_sets": {"text": text, "labels": [["even"], ["odd", "real"], []][number % 3]},
         "pair_classification": {"text_a": text, "text_b": " ".join(words), "label": ["no", "yes"][number % 2]},
         "pair_regression": {"text_a": text, "text_b": " ".join(words), "label": number / 10},
         "tagging": {"tokens": words, "tags": ["B-x", "I-x", "O", "B-y", *"O" * (len(words) - 4)]},

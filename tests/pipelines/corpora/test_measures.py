@@ -119,6 +119,7 @@ def test_a_change_counts_as_drift_when_it_is_large_and_no_chance() -> None:
     [
         ("text_classification", {"label": "email"}, "email"),
         ("pair_regression", {"label": 3.4}, "3"),
+        ("label_sets", {"labels": ["a", "b"]}, "2 labels"),
         ("tagging", {"tags": ["O", "B-place", "I-place", "B-person"]}, "person place"),
         ("span_extraction", {"answer_texts": [], "answer_starts": []}, "no answer"),
         ("multiple_choice", {"answer": 2}, "2"),

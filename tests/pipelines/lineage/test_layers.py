@@ -46,7 +46,7 @@ training.loop.no_op_profiler training.loop.resume training.loop.seeding training
 training.loop.trained_line training.loop.validation training.metrics_log training.ranks training.ranks.process_group
 vocabulary words task_families.columns task_families.excerpt models.answering training.activity
 training.batches.digesting_file training.batches.stored_examples training.loop.whole_scores
-corpora.shards.example_table
+corpora.shards.example_table networks.shape
 """
 """The modules that compute every training stage: a change of any of them computes every model anew."""
 
@@ -105,6 +105,7 @@ library = Library(Path("recipes"))
 tables, named = json.loads(sys.argv[1])
 families = {name: TaskFamily.model_validate(family) for name, family in named.items()}
 data = {name: DataSource(digest=name, path=name) for name in tables}
+recipes = [library.load(name) for name in library.names()]  # once: an edit of the code changes none of them
 
 def modules(value):
     if isinstance(value, Component):
@@ -117,14 +118,14 @@ def plans():
     for cached in (source._read, source.closure):
         cached.cache_clear()
     return {
-        f"{name}/{step.label}": {
+        f"{recipe.name}/{step.label}": {
             "fingerprint": step.fingerprint,
             "trains": step.stage.trains,
             "parents": sorted(step.parents.values()),
             "modules": sorted(set(modules(step.stage))) if step.stage.trains else [],
         }
-        for name in library.names()
-        for step in plan(library.load(name), library, data, families=families).steps
+        for recipe in recipes
+        for step in plan(recipe, library, data, families=families).steps
     }
 
 print(json.dumps(plans()), flush=True)

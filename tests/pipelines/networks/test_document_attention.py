@@ -20,8 +20,12 @@ BODIES: dict[str, dict[str, Any]] = {
     "electra": {**ENCODER, "embedding_size": 16},
     "albert": {**ENCODER, "embedding_size": 16},
     "distilbert": {"dim": 32, "n_layers": 2, "n_heads": 2, "hidden_dim": 48},
+    # a window of four tokens on either side in its second layer
+    "modernbert": {**ENCODER, "local_attention": 8},
     "gpt2": {"n_embd": 32, "n_layer": 2, "n_head": 2, "n_positions": 512, "scale_attn_by_inverse_layer_idx": True},
 }
+ROUNDS = ("modernbert",)
+"""Those that turn queries and keys in float32, whatever they are."""
 ROWS: dict[str, list[list[int]]] = {
     "even": [[24, 24], [48], [40, 8]],  # read as whole rows
     "short": [[3, 40, 1, 2, 50], [5, 7, 11, 13, 17, 19, 24], [6] * 16, [1, 1, 1, 1, 12, 30, 50]],  # gathered by length
@@ -92,7 +96,8 @@ def test_a_packed_batch_answers_as_its_documents_one_by_one(
     assert bool(documents.classes) == (rows is ROWS["short"]), "both ways are to be tried"
     together = answered(network, ids, positions, documents=documents)
     (together * weights).sum().backward()
-    close = {"rtol": 1e-9, "atol": 1e-11} if dtype is torch.float64 else {"rtol": 2e-4, "atol": 2e-4}
+    exact = dtype is torch.float64 and architecture not in ROUNDS
+    close = {"rtol": 1e-9, "atol": 1e-11} if exact else {"rtol": 2e-4, "atol": 2e-4}
     torch.testing.assert_close(together.detach(), alone, **close)
     for name, one in network.named_parameters():
         if name in wanted:

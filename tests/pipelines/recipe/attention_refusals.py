@@ -14,7 +14,7 @@ ATTENTION = {
         (
             ":16: stages.general.attention: within_documents",
             "the attention of this backbone (transformer xlnet)",
-            "backbones that fit: transformer bert, transformer electra, transformer roberta",
+            "backbones that fit: transformer albert, transformer bert, transformer electra, transformer ",
         ),
     ),
     "a pattern over types that no part gives": Refused(
@@ -22,7 +22,7 @@ ATTENTION = {
         (
             ":16: stages.general.attention",
             "sequence_to_sequence needs token_type_ids, which no part of this stage provides",
-            "parts that do: next_sentence, token_types",
+            "parts that do: discourse_markers, next_sentence, query_relevance, segment_order, ",
         ),
     ),
     "a visible matrix without knowledge": Refused(

@@ -41,7 +41,7 @@ CASES = {
         (
             ":10: ",
             "the embedding languages reads the channel 'languages', which no annotation of this stage makes",
-            "annotations that can: languages, languages_by_script, lexicon, word_column",
+            "annotations that can: languages, languages_by_script, lexicon, ",
         ),
     ),
     "a channel whose values exceed its table": Refused(
@@ -109,7 +109,7 @@ CASES = {
             head="continuation",
             objective="sequence_to_sequence",
         ),
-        ("head: continuation does not put channels alongside the tokens", "heads that do: crf_tagging, "),
+        ("head: continuation does not put channels alongside the tokens", "crf_tagging, multiple_choice, "),
         "text_classification",
     ),
     "an unknown annotation": Refused(

@@ -84,6 +84,17 @@ def test_bytes_need_no_seeds_and_scores_five(tmp_path: Path) -> None:
     assert recipe_of_claim(recipe, "known", seeds=2).stages["tuned"].seeds == (0, 1)
 
 
+def test_a_spread_over_seeds_needs_seeds(tmp_path: Path) -> None:
+    text = "steadier: {system: tuned, baseline: frozen_top}, data: docstrings"
+    recipe = loaded(tmp_path / "five", text)
+    assert recipe_of_claim(recipe, "known").stages["tuned"].seeds == (0, 1, 2, 3, 4)
+    with pytest.raises(RecipeError, match="of the form steadier needs 3 seeds, got 2"):
+        recipe_of_claim(recipe, "known", seeds=2)
+    recipe = loaded(tmp_path / "one", f"{text}, figure: bytes")
+    with pytest.raises(RecipeError, match="no seed changes bytes: a claim of the form steadier needs another"):
+        recipe_of_claim(recipe, "known")
+
+
 GAINS = "gains_more: {system: [tuned, frozen_mix], baseline: [tuned, frozen_mix]}"
 TRANSFERS = "transfers: {system: tuned, baseline: frozen_mix}"
 
@@ -190,7 +201,7 @@ def _refusal(folder: Path, claim: str, stages: str = STAGES) -> str:
 REFUSED = {
     "a figure that no judge records": (
         "system: tuned, baseline: frozen_top, figure: perplexty, data: docstrings",
-        "known.figure: no judge records 'perplexty'. Did you mean 'perplexity'? Known: accuracy, bits_per_byte",
+        "known.figure: no judge records 'perplexty'. Did you mean 'perplexity'? Known: accuracy, ",
     ),
     "a metric by its other key": (
         "system: tuned, baseline: frozen_top, metric: acuracy, data: docstrings",
@@ -219,6 +230,10 @@ REFUSED = {
     "a list of one": (
         "in_order: [tuned], data: docstrings",
         "known.in_order: claim form 'in_order', stages: a comparison needs at least 2 stages, got tuned",
+    ),
+    "too few seeds to have a spread": (
+        "steadier: {system: tuned, baseline: frozen_mix}, seeds: 2, data: docstrings",
+        "known.seeds: steadier compares seeds: give 3 or more, got 2",
     ),
     "a form beside a system": (
         "in_order: [tuned, frozen_mix], system: tuned, data: docstrings",

@@ -58,6 +58,16 @@ MISTAKES = {
     "an estimate and a corruption": Mistake(
         "estimate: kneser_ney", "estimate: kneser_ney\n    corruption: token_mask", (":10", "corruption", "no effect")
     ),
+    "an estimate of translations without pairs": Mistake(
+        "backbone: {name: ngram, order: 2}\n    head: causal_lm\n    estimate: kneser_ney",
+        "backbone: prototype_vectors\n    head: prototype_vector\n    estimate: translation_prototypes",
+        (":3", "texts", "translation_prototypes", "texts: [text, translation]"),
+    ),
+    "fewer contexts than clusters": Mistake(
+        "backbone: {name: ngram, order: 2}\n    head: causal_lm\n    estimate: kneser_ney",
+        "backbone: prototype_vectors\n    head: prototype_vector\n    estimate: {name: word_prototypes, fewest: 5}",
+        (":9", "fewest", "5 contexts cannot make 10 clusters", "lower clusters"),
+    ),
     "an estimate in epochs": Mistake(
         "estimate: kneser_ney", "estimate: kneser_ney\n    budget: {epochs: 2}", (":10", "epochs", "once", "tokens")
     ),

@@ -50,8 +50,19 @@ IMPOSSIBLE = {
     "a like that is a list": Mistake("kind: finetune", "like: [general]", (":15", "like", "name of a stage")),
     "a name that is a mapping": Mistake("name: token_mask", "name: {a: 1}", (":9", "corruption", "must be text")),
     "a negative number of layers": Mistake("num_hidden_layers: 2", "num_hidden_layers: -2", (":8", "is no size")),
+    "another network than that of the start": Mistake(
+        *more_stages("  x: {like: classify, start: general, backbone: bilstm}\n"), ("x.backbone", "remove backbone")
+    ),
     "no heads": Mistake("num_attention_heads: 2", "num_attention_heads: 0", (":8", "is no size")),
     "a width that no machine holds": Mistake("hidden_size: 32", "hidden_size: 1000000000", (":8", "any machine")),
+    "an option of a part that no machine holds": Mistake(
+        "strategy: full",
+        f"strategy: {{name: adapter, size: {10**18}}}",
+        ("strategy.size", "too large", "the most is 1,000,000,000"),
+    ),
+    "a patience of a million years": Mistake(
+        "budget: {epochs: 1}", f"budget: {{epochs: 1, patience: {10**12}}}", (":21", "budget.patience", "100000000")
+    ),
     "a vocabulary that no machine holds": Mistake("vocab_size: 512", "vocab_size: 1000000000000", (":7", "vocab_size")),
     "a batch that no machine holds": Mistake("batch_tokens: 1024", f"batch_tokens: {10**18}", (":13", "batch_tokens")),
     "a budget of a million years": Mistake("tokens: 8192", f"tokens: {10**18}", (":13", "budget.tokens")),

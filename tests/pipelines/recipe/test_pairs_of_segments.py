@@ -19,7 +19,7 @@ PAIRS = {
 CASES = {
     "an architecture without such a head": Refused(
         written(**{**PAIRS, "backbone": "{name: transformer, architecture: roberta}"}),
-        (":12: ", "masked_lm_and_pairs needs a backbone that is segment_pairs", "backbones that fit: transformer bert"),
+        (":12: ", "masked_lm_and_pairs needs a backbone that is segment_pairs", "that fit: transformer albert, "),
     ),
     "a head for masked tokens alone": Refused(
         written(**{**PAIRS, "head": "masked_lm"}),

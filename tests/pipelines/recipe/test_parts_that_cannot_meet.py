@@ -9,6 +9,7 @@ import pytest
 from pipelines.recipe.problems import Setting
 from tests.pipelines.recipe.attention_refusals import ATTENTION
 from tests.pipelines.recipe.augmentation_refusals import AUGMENTATION
+from tests.pipelines.recipe.length_refusals import LENGTHS
 from tests.pipelines.recipe.mistakes import check_refusal, refusal
 from tests.pipelines.recipe.recipe_texts import GPT, STATIC, Refused, labelled, written
 from tests.steps import RECIPES, library_of
@@ -27,7 +28,7 @@ CASES = {
     ),
     "a language model on a body that sees both sides": Refused(
         written(corruption="[]", head="causal_lm", objective="causal_lm"),
-        (":12: ", "causal_lm needs a backbone that is causal", "awd_lstm, elman, lstm, ", "transformer gpt2"),
+        (":12: ", "causal_lm needs a backbone that is causal", "awd_lstm, elman, gru, lstm, ", "transformer gpt2"),
     ),
     "a pair of single texts": Refused(
         labelled(head="regression", objective="squared_error"),
@@ -80,7 +81,7 @@ CASES = {
     ),
     "prompts for a model that does not go on": Refused(
         written(JUDGED.format("general", "prompting")),
-        (":16: ", "its head masked_lm does not provide next_logits; heads that do: causal_lm"),
+        (":16: ", "its head masked_lm does not provide next_logits; heads that do: ", "causal_lm"),
     ),
     "rows longer than the positions": Refused(
         written(length="520"),
@@ -99,7 +100,7 @@ CASES = {
         (
             ":11: ",
             "token_mask needs a tokenizer with mask; unigram has sentinels",
-            "byte_bpe, characters, wordpiece, xlnet_unigram",
+            "byte_bpe, characters, dialogue_wordpiece, wordpiece, xlnet_unigram",
         ),
     ),
     "sentinels of a tokenizer without": Refused(
@@ -217,10 +218,10 @@ CASES = {
         "text_classification",
     ),
     "an evaluation of another family": Refused(
-        labelled(JUDGED.format("answer", "baselines")),
+        labelled(JUDGED.format("answer", "calibration")),
         (
             ":24: ",
-            "baselines is defined for text_classification; this dataset is pair_classification; ",
+            "calibration is defined for text_classification; this dataset is pair_classification; ",
             "fit: ",
             "scores",
         ),
@@ -246,6 +247,7 @@ CASES = {
         ("teacher: match_logits learns from a teacher: name the teacher stage",),
     ),
     **AUGMENTATION,
+    **LENGTHS,
     "a body with two stacks under a head for one": Refused(
         labelled(
             general={

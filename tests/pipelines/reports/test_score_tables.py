@@ -112,10 +112,10 @@ def test_the_page_shows_all_of_it_in_the_units_of_each_metric(store: Path) -> No
     assert "Scores lower: crf instead of softmax." in page
     assert "+0.213" in page and "−5.0" in page
     assert "Spearman correlation" in page and "Points of F1" in page
-    assert "reaches 0.200 Spearman correlation on 40 test examples" in page
+    assert "0.200 Spearman correlation on 40 test examples" in page
     assert "corrected by its probability after" in page
     assert "&lt;b&gt;" in page and "<b>" not in page
-    assert "The vectors of general solve 40.0 % of the analogies" in page
+    assert "The vectors of general solve 40.0\u00a0% of the analogies" in page
     assert "4 of 10" in page
     assert "tagging, 3 labels: O, B-name, I-name" in page
     assert "<strong>name: Ada</strong>" in page

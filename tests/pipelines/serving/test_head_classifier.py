@@ -72,3 +72,22 @@ def test_probabilities_are_those_of_the_network_with_its_channels(folder: Path, 
     assert predictor.predict([]).shape == (0, len(predictor.labels))
     with pytest.raises(DataError, match=r"reads channels alongside the tokens \(languages\), which runtimes do not"):
         output_kind(folder)
+
+
+def test_a_head_that_calls_its_network_in_a_way_of_its_own_has_class_probabilities(
+    sources: dict[str, DataSource], tables: dict[str, Path], tmp_path: Path
+) -> None:
+    apart = RECIPE.replace("name: scripts", "name: apart").replace("head: sequence", "head: siamese")
+    apart = "".join(line for line in apart.splitlines(keepends=True) if "annotations" not in line)
+    apart = apart.replace("      embeddings: {name: languages, size: 2}\n", "")
+    (tmp_path / "recipes").mkdir()
+    (step,) = plan_of(library_of(tmp_path / "recipes", apart=apart), "apart", sources).steps
+    job = job_of(step, {}, tables, tmp_path, Runtime())
+    run(job)
+    rows = pyarrow.parquet.read_table(tables["test"]).to_pylist()[:12]
+    predictor = open_predictor(job.out)
+    given = predictor.predict([row["text"] for row in rows], batch_size=5)
+    np.testing.assert_allclose(given.sum(1), 1, atol=1e-5)
+    assert [predictor.labels[index] for index in given.argmax(1)] == Answerer(job.out).answer(rows)
+    with pytest.raises(DataError, match=r"its head \(siamese_classification\) does not return a single array per text"):
+        output_kind(job.out)

@@ -13,6 +13,7 @@ from pipelines.task_families import TaskFamily
 
 ROWS: dict[str, dict[str, Any]] = {
     "text_classification": {"text": "a fine film", "label": "positive"},
+    "label_sets": {"text": "area of a circle", "labels": ["real number", "array"]},
     "pair_classification": {"text_a": "it rains", "text_b": "it is wet", "label": "entailment"},
     "pair_regression": {"text_a": "it rains", "text_b": "it is wet", "label": 3.35},
     "tagging": {
@@ -56,6 +57,7 @@ ROWS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 TEXT = {
     "text_classification": "text: a fine film label:",
+    "label_sets": "text: area of a circle labels:",
     "pair_classification": "first: it rains second: it is wet label:",
     "pair_regression": "first: it rains second: it is wet similarity:",
     "tagging": "text: Ada Lovelace of London ; 中国 entities:",
@@ -75,6 +77,9 @@ NOTES = {"phenomenon", "paradigm", "relation", "page", "table_id", "head", "head
 WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("text_classification", {"text": "  "}, "the column 'text' is empty"),
     ("text_classification", {"label": None}, "the column 'label' is empty"),
+    ("label_sets", {"text": " "}, "the column 'text' is empty"),
+    ("label_sets", {"labels": ["array", ""]}, "the column 'labels' holds an empty label"),
+    ("label_sets", {"labels": ["array", "array"]}, "the column 'labels' holds 'array' twice"),
     ("pair_classification", {"text_b": None}, "the column 'text_b' is empty"),
     ("pair_regression", {"text_a": ""}, "the column 'text_a' is empty"),
     ("pair_regression", {"label": math.nan}, "'label' holds nan, expected a finite number"),
@@ -222,6 +227,15 @@ def test_a_label_is_read_whatever_its_case_and_a_number_only_when_it_is_one() ->
     assert family("text_classification").read_answer(" Positive ", {}, ["positive", "negative"]) == "positive"
     numbers = [family("pair_regression").read_answer(text, {}, []) for text in ("2.6", "-1", "many", "nan", "1e9")]
     assert numbers[:2] == [2.6, -1.0] and all(map(math.isnan, numbers[2:]))
+
+
+def test_written_label_sets_keep_what_is_known_and_in_their_order() -> None:
+    sets, row = family("label_sets"), ROWS["label_sets"]
+    known = ["array", "real number", "text"]
+    assert sets.answer_text(row) == "array; real number"
+    assert list(sets.read_answer("Real  number; Array; circle", row, known)) == ["real number", "array"]
+    assert sets.answer_text(row | {"labels": []}) == "none" and sets.read_answer("none", row, known) == {}
+    assert sets.labels([row, {"text": "b", "labels": ["text"]}, {"text": "c", "labels": []}]) == known
 
 
 def test_a_relation_counts_without_its_subtype_unless_it_is_asked_for() -> None:

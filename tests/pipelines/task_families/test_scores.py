@@ -54,6 +54,28 @@ def test_an_answer_that_is_no_label_is_wrong_and_no_label_of_its_own() -> None:
     }
 
 
+def test_label_sets_are_scored_as_scikit_learn_does_and_ranked_as_by_hand() -> None:
+    random = np.random.default_rng(4)
+    right, probabilities = random.random((60, 4)) < 0.4, random.random((60, 4))
+    gold = [{label: 1.0 for label, one in zip(LABELS, row, strict=True) if one} for row in right]
+    answers = [dict(zip(LABELS, row.tolist(), strict=True)) for row in probabilities]
+    found = scores("label_sets", gold, answers, LABELS)
+    given = probabilities >= 0.5
+    assert found["micro_f1"] == pytest.approx(f1_score(right, given, average="micro"), abs=EXACT)
+    assert found["macro_f1"] == pytest.approx(f1_score(right, given, average="macro"), abs=EXACT)
+    for k in (1, 3):
+        top = np.argsort(-probabilities, axis=1)[:, :k]
+        assert found[f"precision_at_{k}"] == pytest.approx(np.take_along_axis(right, top, 1).mean(), abs=EXACT)
+    assert found["precision_at_5"] == pytest.approx(right.sum() / 60 / 5, abs=EXACT), "four labels of five"
+
+
+def test_a_label_that_training_lacks_is_missed_and_no_label_at_all_is_right_where_there_is_none() -> None:
+    found = scores("label_sets", [{"a": 1.0, "z": 1.0}], [{"a": 0.9, "b": 0.1}], LABELS)
+    assert found["micro_f1"] == pytest.approx(2 / 3) and found["macro_f1"] == 0.5 and found["precision_at_1"] == 1
+    assert scores("label_sets", [{}], [{"a": 0.4}], LABELS)["micro_f1"] == 1.0
+    assert scores("label_sets", [{}], [{"a": 0.6}], LABELS)["micro_f1"] == 0.0
+
+
 def test_pair_regression_is_correlation_with_ties_and_without_numbers() -> None:
     random = np.random.default_rng(0)
     gold = np.round(random.uniform(0, 5, 100), 1)
@@ -250,6 +272,7 @@ def test_a_large_group_does_not_rule_the_mean_of_groups() -> None:
 
 EXAMPLES: dict[str, tuple[list[Any], list[Any]]] = {
     "text_classification": (LABELS * 500, ["a", "c"] * 1000),
+    "label_sets": ([{"a": 1.0}, {"b": 1.0}] * 1000, [{"a": 0.9, "b": 0.2}, {"a": 0.6, "b": 0.3}] * 1000),
     "pair_classification": (LABELS * 500, ["a", "c"] * 1000),
     "pair_regression": ([0.0, 1.0, 2.0, 3.0] * 500, [1.0, 3.0] * 1000),
     "tagging": ([["B-A", "O"], ["O"]] * 1000, [["B-A", "O"], ["I-A"]] * 1000),

@@ -19,7 +19,7 @@ from pipelines.corpora.shards.digests import dvc_digest
 from pipelines.errors import DataError, QualityError, RecipeError
 from tasks.datasets.dvc_process import OCCUPIED
 from tasks.datasets.lock import data_in_use, prepare_in_turn
-from tasks.datasets.prepared import Prepared, open_prepared, prepare
+from tasks.datasets.prepared import KEPT, Prepared, collected_pin, open_prepared, prepare
 
 SHELL = {**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
 """A shell in which the environment is activated."""
@@ -51,6 +51,12 @@ def test_digests_are_the_md5_of_the_tables(checkout: Path) -> None:
     assert small.digests == {name: dvc_digest(path) for name, path in small.tables.items()}
     assert small.digests["test"] == md5(small.tables["test"].read_bytes()).hexdigest()
     assert small.labels == ["asyncio", "email", "unittest"] and small.verdict["success"]
+
+
+def test_sources_that_were_collected_are_not_looked_at_again(checkout: Path) -> None:
+    """Otherwise every cached run would read them for a while."""
+    pinned = json.loads((checkout / "data/pins/small.json").read_text())
+    assert collected_pin("small", checkout) == pinned["steps"]["collect"]
 
 
 def test_what_is_up_to_date_is_not_run_again_and_a_plain_dvc_repro_agrees(checkout: Path) -> None:
@@ -147,13 +153,31 @@ def test_a_step_s_mistake_arrives_as_the_error_it_was(checkout: Path) -> None:
         params.write_text(whole + "    quality: {max_label_share: 0.1}\n")
         with pytest.raises(QualityError, match="the table 'train' failed .*share_of_label") as refused:
             prepare("small", checkout)
-        assert len(str(refused.value).splitlines()) >= 7
-        with pytest.raises(DataError, match="failed its expectations, see data/docs/small/index.html"):
-            open_prepared("small", checkout)
+        assert len(str(refused.value).splitlines()) >= 7 and str(refused.value).endswith(KEPT)
+        assert open_prepared("small", checkout).verdict["success"], "the version before stays"
+        assert not json.loads((checkout / "data/docs/small/verdict.json").read_text())["success"]
     finally:
         params.write_text(whole)
         texts.write_bytes(text)
     assert prepare("small", checkout).verdict["success"]
+
+
+def test_a_changed_version_replaces_nothing_until_it_is_accepted(checkout: Path) -> None:
+    params = checkout / "params.yaml"
+    whole, before = params.read_text(), open_prepared("small", checkout).digests
+    try:
+        params.write_text(whole + "    clean: {min_characters: 400}\n    quality: {drift: 0.01}\n")
+        with pytest.raises(QualityError, match="expect_no_drift") as refused:
+            prepare("small", checkout)
+        assert "cursus data small --accept" in str(refused.value) and str(refused.value).endswith(KEPT)
+        kept = open_prepared("small", checkout)
+        assert kept.digests == before == {name: dvc_digest(path) for name, path in kept.tables.items()}
+        accepted = prepare("small", checkout, accept=True).digests
+        assert accepted["general"] != before["general"]
+        assert ran(checkout) == []
+    finally:
+        params.write_text(whole)
+    assert prepare("small", checkout, accept=True).digests == before
 
 
 def test_what_was_never_prepared_or_was_edited_is_not_opened(checkout: Path) -> None:

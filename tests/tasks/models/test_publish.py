@@ -81,7 +81,7 @@ def test_a_published_model_opens_in_plain_transformers_with_a_card_of_its_record
     assert header["pipeline_tag"] == "text-classification"
     (result,) = header["model-index"][0]["results"]
     assert result["metrics"] == [{"type": "accuracy", "value": 0.6125}]
-    assert "| 0.550–0.675 | 12 | 2 |" in text and "majority class" in text
+    assert "| 0.550–0.675 | 12 | 2 |" in text and "training majority" in text
     for line in ("## Intended use", "**Leaks**", "Licences of the data: not stated", f"`{made['general'][:12]}`"):
         assert line in text
     assert all(label in text for label in LABELS) and "AutoModelForSequenceClassification" in text

@@ -151,6 +151,17 @@ def test_its_page_loads_nothing_from_elsewhere(served: Served) -> None:
     assert {"/predict", "/model", "/health", "/metrics"} <= set(schema["paths"])
 
 
+def test_its_page_is_in_the_language_of_the_browser(served: Served) -> None:
+    pages = {
+        language: served.request("/", **{"Accept-Language": language})[2].decode()
+        for language in ("zh-CN,zh;q=0.9,en;q=0.8", "de")
+    }
+    chinese, english = pages.values()
+    assert '<html lang="zh">' in chinese and ">预测</button>" in chinese
+    assert '<html lang="en">' in english and ">Predict</button>" in english
+    assert served.request("/")[1]["vary"] == "Accept-Language"
+
+
 @pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)
 def test_a_person_tries_the_model_on_its_page(served: Served) -> None:
     from playwright.sync_api import sync_playwright
@@ -165,7 +176,7 @@ def test_a_person_tries_the_model_on_its_page(served: Served) -> None:
         page.on("request", lambda request: requests.append(request.url))
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(served.url)
-        page.get_by_text("text_classification").wait_for()
+        page.get_by_text("text classification").wait_for()
         page.locator("textarea").fill(text)
         page.get_by_role("button", name="Predict").click()
         answer = page.locator("#output h2").text_content()

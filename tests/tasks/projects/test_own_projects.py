@@ -91,6 +91,12 @@ def test_a_new_project_has_what_every_tool_reads(
     (root / "inside").mkdir()
     monkeypatch.chdir(root / "inside")
     assert project_root() == root
+    deployed, automations = (root / "prefect.yaml").is_file(), {path.name for path in (root / "automations").iterdir()}
+    assert deployed and automations == {path.name for path in (ROOT / "automations").iterdir()}, (
+        "what `cursus up` reads"
+    )
+    ignored = subprocess.run(["git", "check-ignore", "dvc.lock", "data/pins/own.json"], cwd=root, capture_output=True)
+    assert ignored.returncode == 1 and (root / "data" / "pins" / "waited").is_file(), "git says which data was used"
     parts = (root / "parts" / "README.md").read_text(encoding="utf-8")
     assert all(f"`parts/{family}/`" in parts for family in FAMILIES)
     if template == "empty":

@@ -26,6 +26,7 @@ from pipelines.corpora.steps.split import split
 from pipelines.corpora.steps.step import prepared, table_path
 from pipelines.errors import QualityError
 from pipelines.task_families import TaskFamily
+from tasks.quality.acceptance import VARIABLE
 from tasks.quality.validate import validate
 from tests.pipelines.corpora.small_dataset import write_small_dataset
 from tests.pipelines.corpora.test_families import prepare_family
@@ -176,7 +177,9 @@ def test_a_large_table_is_judged_by_rows_that_stand_for_it_with_the_same_counts(
         shutil.copytree(whole, home)
 
 
-def test_a_version_unlike_the_last_accepted_one_is_refused_until_it_is_accepted(root: Path, tmp_path: Path) -> None:
+def test_a_version_unlike_the_last_accepted_one_is_refused_until_it_is_accepted(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     home = prepared("small", root)
     whole = shutil.copytree(home, tmp_path / "whole")
     try:
@@ -188,9 +191,14 @@ def test_a_version_unlike_the_last_accepted_one_is_refused_until_it_is_accepted(
         write(root, "general", [row for row in read(root, "general") if len(row["text"]) < 120])
         with pytest.raises(QualityError, match="expect_no_drift on 'length_bin'") as refused:
             validate("small", root)
-        assert "if the change is intended, delete data/prepared/small/accepted.json" in str(refused.value)
-        (home / "accepted.json").unlink()
+        assert "if the change is intended: cursus data small --accept" in str(refused.value)
+        monkeypatch.setenv(VARIABLE, "another")
+        with pytest.raises(QualityError):
+            validate("small", root)
+        monkeypatch.setenv(VARIABLE, "small")
         validate("small", root)
+        monkeypatch.delenv(VARIABLE)
+        validate("small", root)  # an accepted version is not compared with the one that it replaced
     finally:
         shutil.rmtree(home)
         shutil.copytree(whole, home)
@@ -218,6 +226,7 @@ def test_text_in_another_language_and_unknown_letters_are_refused(root: Path, tm
 
 FAMILIES = {
     "pair_regression": ({"label": float("inf")}, "'label' holds inf, expected a finite number"),
+    "label_sets": ({"labels": ["odd", "odd"]}, "the column 'labels' holds 'odd' twice"),
     "tagging": ({"tokens": ["a", "b"], "tags": ["O", "I-x"]}, "in IOB2 it begins with B-"),
     "span_extraction": ({"answer_starts": [7]}, "is not at character 7"),
     "multiple_choice": ({"answer": 4}, "expected an index from 0 to 3"),

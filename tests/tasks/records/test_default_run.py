@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
 from pipelines.corpora.settings.dataset import read_params
 from pipelines.errors import DataError
 from pipelines.recipe.load import Library
-from tasks.records.default_run import BEGIN, END, PAGE, RECORD, block, record_of, settings_digest, with_block
+from tasks.records.default_run import BEGIN, END, PAGES, RECORD, block, record_of, settings_digest, with_block
 from tests.steps import ROOT
 
 KNOWN = json.loads((ROOT / RECORD).read_text(encoding="utf-8"))
 
 
-def test_readme_says_what_the_record_holds() -> None:
-    page = (ROOT / PAGE).read_text(encoding="utf-8")
-    assert page == with_block(page, KNOWN), "run `python -m tasks.records.default_run`"
+@pytest.mark.parametrize("language", PAGES)
+def test_readme_says_what_the_record_holds(language: str) -> None:
+    page = (ROOT / PAGES[language]).read_text(encoding="utf-8")
+    assert page == with_block(page, KNOWN, language), "run `python -m tasks.records.default_run`"
     assert page.count(BEGIN) == page.count(END) == 1
+
+
+def test_the_blocks_have_the_same_figures_in_words_of_their_own() -> None:
+    english, chinese = (block(KNOWN, language).splitlines() for language in PAGES)
+    figures = [[re.findall(r"\d+\.\d", line) for line in lines if line.startswith("|")] for lines in (english, chinese)]
+    assert figures[0] == figures[1] and "准确率" in chinese[4] and "accuracy" in english[4]
+    assert not re.search("pays|accuracy|cannot tell|baseline|class", "\n".join(chinese[1:-1]).replace("`classify`", ""))
 
 
 def test_the_record_is_of_the_recipe_that_ships() -> None:

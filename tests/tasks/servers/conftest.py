@@ -36,6 +36,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 QUIET = [
     "--no-sandbox",
     "--disable-gpu",
+    "--disable-3d-apis",
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",

@@ -121,6 +121,14 @@ def test_what_the_schema_alone_refuses_is_refused_at_the_start_too(root: Path, o
         assert refused is not None and said in refused
 
 
+def test_limits_without_a_unit_are_refused_at_the_start(root: Path, offered: Choices) -> None:
+    entrypoint = "flows.compress.compress"
+    form = form_of(entrypoint, offered)
+    assert mistake(root, entrypoint, {"config": {"within": "10 MB, -2 points"}}, form) is None
+    refused = mistake(root, entrypoint, {"config": {"within": "10"}}, form)
+    assert refused is not None and "10 has no unit" in refused
+
+
 def test_only_a_sentence_about_a_choice_is_completed() -> None:
     assert suggested("nothing to do with it") == "nothing to do with it"
     assert suggested("'a' is not one of [b, c]") == "'a' is not one of [b, c]"

@@ -35,7 +35,18 @@ def test_up_starts_all_three_on_loopback(first: Launch, servers: Services, proje
     assert any(f"Port {taken_port} is in use by another program" in line for line in first.said)
     assert listening_addresses(project) == {"127.0.0.1"}
     deployed = {deployment["name"] for deployment in ask(f"{services.prefect_url}/api/deployments/filter", {})}
-    assert deployed == {"regime", "urgent", "nightly", "data", "stage", "claim", "reproduce", "promote", "lattice"}
+    assert deployed == {
+        "regime",
+        "urgent",
+        "nightly",
+        "data",
+        "stage",
+        "claim",
+        "reproduce",
+        "promote",
+        "lattice",
+        "compress",
+    }
     automations = ask(f"{services.prefect_url}/api/automations/filter", {})
     names = {automation["name"] for automation in automations}
     assert names == {"crash-zombie-runs", "report-failed-scheduled-runs"}

@@ -51,7 +51,7 @@ def section(predictions: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("right", "other", "says"), [
     (150, 50, None),
-    (55, 50, "is not surely above the baseline majority class 0.250 ["),
+    (55, 50, "is not surely above the baseline training majority 0.250 ["),
     (110, 105, "is not surely above the baseline TF-IDF + logistic regression 0.525 ["),
     (30, 50, "classify: accuracy 0.150 ["),
 ])  # fmt: skip

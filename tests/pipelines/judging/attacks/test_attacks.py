@@ -12,13 +12,14 @@ import pytest
 from pypinyin import Style, lazy_pinyin
 
 from pipelines.errors import DataError
-from pipelines.judging.attacks import TEXTS, Attack
+from pipelines.judging.attacks import TEXTS, Attack, ModelAttack
 from pipelines.judging.attacks.distractor import QUESTION_WORDS, sentence
 from pipelines.judging.attacks.keyboard_typos import neighbours
 from pipelines.task_families import TaskFamily
 from pipelines.task_families.writing_systems import has_han
 from tests.contracts.families import build, members
 from tests.contracts.trials import tables
+from tests.pipelines.judging.attacks.masked_model import masked_model
 from tests.small_corpus import documents
 from tests.small_tasks import chinese_reviews
 
@@ -33,7 +34,7 @@ def attack(name: str, **keys: Any) -> Attack:
 def made(name: str) -> Attack:
     one = build(members("attacks")[name])
     assert isinstance(one, Attack)
-    return one
+    return one.reading(masked_model()) if isinstance(one, ModelAttack) else one
 
 
 def language_of(one: Attack) -> str:

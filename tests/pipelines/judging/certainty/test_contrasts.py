@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from pipelines.judging.certainty.contrasts import WeightedSide, contrast_interval
+from pipelines.judging.certainty.resampling import contributions
 from pipelines.judging.certainty.variance_components import (
     ContrastVariance,
     contrast_variance,
@@ -99,3 +100,59 @@ def test_of_a_single_item_all_variance_is_between_seeds() -> None:
     one = contrast_interval([side], 0)
     # 4.303: t with two degrees of freedom
     assert one.high - one.low == pytest.approx(2 * 4.303 * math.sqrt(variance.seeds), rel=0.25)
+
+
+def crossed(
+    generator: np.random.Generator, spreads: tuple[float, float, float], draws: int, seeds: int, size: int
+) -> np.ndarray:
+    """Scores [D, S, N] about one truth, 0.7, with the standard deviations of draws, seeds, and of what only a draw and
+    a seed together have."""
+    of_draws, of_seeds, of_both = spreads
+    level = 0.7 + of_draws * generator.normal(size=(draws, 1)) + of_seeds * generator.normal(size=(1, seeds))
+    level = level + of_both * generator.normal(size=(draws, seeds))
+    easy = 0.2 * generator.normal(size=(1, 1, size))
+    return np.asarray(level[:, :, None] + easy + 0.3 * generator.normal(size=(draws, seeds, size)))
+
+
+@pytest.mark.parametrize("spreads", [(0.0, 0.02, 0.0), (0.03, 0.0, 0.0), (0.03, 0.02, 0.01), (0.0, 0.0, 0.04)])
+def test_intervals_over_draws_and_seeds_cover_as_often_as_they_say(spreads: tuple[float, float, float]) -> None:
+    generator = np.random.default_rng(8)
+    covered, trials = 0, 400
+    for _ in range(trials):
+        first, second = (crossed(generator, spreads, 3, 5, 120) for _ in range(2))
+        variance = contrast_variance([(-1.0, first), (1.0, second)])
+        covered += abs(second.mean() - first.mean()) <= variance.half_width
+    assert 0.925 <= covered / trials <= 0.995, covered / trials
+
+
+def test_one_draw_hides_the_variance_between_draws() -> None:
+    """What ≥ 3 draws are for: seeds alone call differences certain that are luck of pre-training."""
+    generator = np.random.default_rng(9)
+    wrong = {1: 0, 3: 0}
+    for _ in range(200):
+        for draws in wrong:
+            first, second = (crossed(generator, (0.03, 0.005, 0.0), draws, 5, 200) for _ in range(2))
+            variance = contrast_variance([(-1.0, first), (1.0, second)])
+            wrong[draws] += abs(second.mean() - first.mean()) > variance.half_width
+    assert wrong[1] > 40 and wrong[3] < 20, wrong
+
+
+def test_the_interval_of_a_contrast_has_the_width_of_its_draws() -> None:
+    generator = np.random.default_rng(11)
+    first, second = (crossed(generator, (0.05, 0.01, 0.0), 3, 2, 80) for _ in range(2))
+    models = [[rows[:, None] for rows in one.reshape(6, 80)] for one in (first, second)]
+    sides = [WeightedSide(weight, mean, rows, "test", 3) for weight, rows in zip((-1.0, 1.0), models, strict=True)]
+    found = contrast_interval(sides, 0)
+    expected = contrast_variance([(-1.0, first), (1.0, second)])
+    assert found.variance is not None and found.variance.draws == pytest.approx(expected.draws) and expected.draws > 0
+    assert found.high - found.low == pytest.approx(2 * expected.half_width, rel=0.05)
+    assert found.value == pytest.approx(second.mean() - first.mean())
+
+
+def test_draws_of_equal_models_are_seeds() -> None:
+    generator = np.random.default_rng(10)
+    models = [generator.random((60, 1)) for _ in range(4)]
+    as_seeds = contrast_variance([(1.0, contributions(mean, models))])
+    as_draws = contrast_variance([(1.0, contributions(mean, models, 4))])
+    assert as_draws.draws == pytest.approx(as_seeds.seeds) and as_draws.seeds == 0
+    assert as_draws.draw_freedom == as_seeds.seed_freedom and as_draws.items == pytest.approx(as_seeds.items)

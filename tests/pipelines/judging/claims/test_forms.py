@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from pipelines.components import discover
 from pipelines.errors import DataError
 from pipelines.judging.certainty.resampling import paired_difference
+from pipelines.judging.certainty.spread import spread_quotient
 from pipelines.judging.claims import ClaimForm, ComparedSide, Verdict, read_form
 from pipelines.judging.claims.judgement import (
     JudgedContrast,
@@ -112,6 +113,27 @@ def test_a_trend_is_that_of_least_squares(at: tuple[float, ...] | None, scale: s
     assert one.interval.value == pytest.approx(np.polyfit(positions, means, 1)[0])
 
 
+def test_a_power_law_is_the_slope_of_logarithms() -> None:
+    sizes = np.asarray([125.0, 250.0, 1000.0])
+    exponent, noise = 0.3, np.asarray([0.02, -0.03, 0.01])
+    # texts of 100 tokens and 300 bytes, whose loss falls as size^-0.3, and a little otherwise
+    generator = np.random.default_rng(6)
+    losses = 5 * sizes**-exponent * np.exp(noise)
+    samples = {
+        name: [np.stack([100 * loss * generator.uniform(0.9, 1.1, 60), np.full(60, 100), np.full(60, 300)], 1)] * 3
+        for name, loss in zip("abc", losses, strict=True)
+    }
+    bits = likelihood_figures("perplexity", "bits_per_byte")[1]
+    options = {"stages": ["a", "b", "c"], "at": sizes.tolist(), "exponent": 0.2}
+    (one,) = judged(read_form("power_law", options), bits, samples)
+    found = [np.log(np.mean([bits.score(rows) for rows in samples[name]])) for name in "abc"]
+    slope = -np.polyfit(np.log(sizes), found, 1)[0]
+    assert math.log2(one.interval.value) == pytest.approx(slope) and slope == pytest.approx(exponent, abs=0.05)
+    assert one.at_least == pytest.approx(2**0.2) and one.verdict == "reproduced"
+    (too_much,) = judged(read_form("power_law", options | {"exponent": 0.5}), bits, samples)
+    assert too_much.verdict == "not reproduced"
+
+
 def test_a_difference_of_differences_adds_the_variances_of_other_items() -> None:
     generator = np.random.default_rng(5)
     form = read_form("gains_more", {"system": ["tuned", "frozen"], "baseline": ["tuned", "frozen"]})
@@ -137,6 +159,23 @@ def test_what_is_judged_elsewhere_may_be_trained_here_or_there() -> None:
         read_form("transfers", {"system": "a", "baseline": "a"})
 
 
+def test_a_shift_costs_what_training_there_would_have_gained() -> None:
+    generator = np.random.default_rng(7)
+    form = read_form("falls_with_shift", "tuned")
+    assert form.sides() == (ComparedSide("tuned", "judged", "judged"), ComparedSide("tuned", "trained", "judged"))
+    samples = {role: answers(generator, level, size=400) for role, level in (("judged", 0.8), ("trained", 0.6))}
+
+    def measured(side: ComparedSide) -> MeasuredSide:
+        return MeasuredSide(samples[side.trained], "newer", ACCURACY.score)
+
+    (one,) = judge(form, ACCURACY, ACCURACY.lower, measured, 0)
+    wanted = paired_difference(row_mean, samples["trained"], samples["judged"], 0)
+    assert (one.interval.value, one.verdict) == (wanted.difference, "reproduced") and 0.1 < wanted.difference < 0.3
+    (more,) = judge(read_form("falls_with_shift", {"system": "tuned", "at_least": 0.5}), ACCURACY, ACCURACY.lower,
+                    measured, 0)  # fmt: skip
+    assert more.verdict == "not reproduced"
+
+
 @pytest.mark.parametrize(
     ("low", "high", "at_least", "verdict"),
     [
@@ -150,6 +189,38 @@ def test_what_is_judged_elsewhere_may_be_trained_here_or_there() -> None:
 )
 def test_a_verdict_needs_the_whole_interval(low: float, high: float, at_least: float, verdict: Verdict) -> None:
     assert verdict_of(low, high, at_least) == verdict
+
+
+def test_steadier_compares_the_standard_deviations_of_seeds() -> None:
+    spread = np.asarray([-2.0, -1.0, 0.0, 1.0, 2.0, -1.5, 1.5, 0.5])
+    # a mean far lower, which is not what is compared
+    samples = {
+        "steady": [np.full((10, 1), 0.3 + 0.01 * one) for one in spread],
+        "loose": [np.full((10, 1), 0.7 + 0.04 * one) for one in spread],
+    }
+    (one,) = judged(read_form("steadier", {"system": "steady", "baseline": "loose"}), ACCURACY, samples)
+    assert one.interval.value == pytest.approx(4) and one.at_least == 1 and one.verdict == "reproduced"
+    # F with 7 and 7 degrees of freedom has its upper 2.5 % above 4.995 (Snedecor & Cochran 1989, table A 14)
+    assert one.interval.low == pytest.approx(4 / math.sqrt(4.995), rel=1e-3)
+    assert one.interval.high == pytest.approx(4 * math.sqrt(4.995), rel=1e-3)
+    (other,) = judged(read_form("steadier", {"system": "loose", "baseline": "steady"}), ACCURACY, samples)
+    assert other.interval.value == pytest.approx(1 / 4) and other.verdict == "not reproduced"
+    (unsure,) = judged(
+        read_form("steadier", {"system": "steady", "baseline": "loose", "at_least": 3}), ACCURACY, samples
+    )
+    assert unsure.verdict == "cannot tell at this scale"
+    # of a figure of which less is better, less spread is better all the same
+    levels = {name: [np.tile([[120.0, 20, 90]], (5, 1)) * [1 + rows[0, 0], 1, 1] for rows in models]
+              for name, models in samples.items()}  # fmt: skip
+    (less,) = judged(read_form("steadier", {"system": "steady", "baseline": "loose"}), PERPLEXITY, levels)
+    assert less.interval.value > 1
+
+
+def test_an_interval_of_spread_covers_as_often_as_it_says() -> None:
+    generator = np.random.default_rng(0)
+    draws = generator.normal(size=(2, 2000, 6)) * np.asarray([3.0, 1.0])[:, None, None]
+    found = [spread_quotient(*pair) for pair in draws.transpose(1, 0, 2)]
+    assert np.mean([one.low < math.log(3) < one.high for one in found]) == pytest.approx(0.95, abs=0.015)
 
 
 def test_equal_bytes_are_not_fewer() -> None:
@@ -169,6 +240,9 @@ def test_what_cannot_be_compared_is_refused() -> None:
     form = read_form("times", {"system": "a", "baseline": "b", "at_least": 2})
     with pytest.raises(DataError, match="bytes of b is not above zero, so it has no quotient"):
         judged(form, BYTES, {"a": exact(1), "b": exact(0)})
+    same = {"a": [np.ones((3, 1))] * 3, "b": [np.ones((3, 1))] * 3}
+    with pytest.raises(DataError, match="3 seeds with the figures 1, 1, 1 have no spread to compare"):
+        judged(read_form("steadier", {"system": "a", "baseline": "b"}), ACCURACY, same)
     uneven = {"a": [np.ones((3, 1))], "b": [np.ones((4, 1))]}
     with pytest.raises(DataError, match="accuracy was measured on 3 and 4 items"):
         judged(read_form("greater", {"system": "a", "baseline": "b"}), ACCURACY, uneven)
@@ -184,6 +258,9 @@ def test_what_cannot_be_compared_is_refused() -> None:
         ("rises_with", {"stages": ["a", "b", "c"], "at": [1, 3, 2]}, "`at` must rise"),
         ("rises_with", {"stages": ["a", "b", "c"], "at": [0, 1, 2], "scale": "log"}, "numbers above zero"),
         ("rises_with", {"stages": ["a", "b", "c"], "scale": "log"}, "scale log needs `at`"),
+        ("power_law", {"stages": ["a", "b"], "at": [1, 2]}, "needs at least 3 stages"),
+        ("power_law", {"stages": ["a", "b", "c"], "at": [0, 1, 2]}, "`at` must be above zero"),
+        ("power_law", ["a", "b", "c"], "power_law is a mapping"),
         ("greater", {"system": "a", "baseline": "a"}, "the stage 'a' is given twice"),
         ("times", {"system": "a", "baseline": "b"}, "Field required"),
         ("times", ["a", "b"], "times is a mapping with the keys system, baseline, at_least"),

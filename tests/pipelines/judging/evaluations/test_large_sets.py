@@ -62,11 +62,13 @@ def test_a_linear_model_of_many_texts_is_fitted_on_some_and_says_so(
     monkeypatch.setattr(baselines, "COEFFICIENTS", 500)
     context = EvaluationContext(job(trained, tmp_path, []).model_copy(update={"tables": tables, "subjects": ()}))
     record = BaselinesEvaluation().measure(context)["baselines"]
-    settings = record[1]["settings"]
-    assert settings["trained_on"] in (60, 61) and settings["features"] == 500 // 5
-    drawn = baselines._drawn(context)
-    assert drawn == baselines._drawn(context) and len(set(drawn[0])) > 50 and "alone" in drawn[1]
+    settings = record[2]["settings"]
+    assert settings["trained_on"] == 60 and settings["features"] == 500 // 5
+    drawn = baselines._drawn(context, 60)
+    assert drawn == baselines._drawn(context, 60) and len(set(drawn[0])) > 50 and "alone" in drawn[1]
     rows = _stages(record, [], ("accuracy",))
-    assert rows[1].note.endswith(f"fitted on {settings['trained_on']} training texts") and not rows[0].note
+    assert rows[2].note.endswith(f"fitted on {settings['trained_on']} training texts") and not rows[0].note
+    few = BaselinesEvaluation(labelled=10).measure(context)["baselines"]
+    assert few[2]["settings"]["trained_on"] == 10 and few[:2] == record[:2], "constant answers read all labels"
     monkeypatch.setattr(baselines, "TEXTS", len(texts))
-    assert "trained_on" not in BaselinesEvaluation().measure(context)["baselines"][1]["settings"]
+    assert "trained_on" not in BaselinesEvaluation().measure(context)["baselines"][-1]["settings"]

@@ -119,6 +119,18 @@ def test_calibrated_answers_are_those_of_the_same_prompts_less_what_says_nothing
     assert PromptingEvaluation(shots=(1,), tokens=12).answers(untrained, FAMILY, TRAIN, TEST, seed=0) == {1: plain}
 
 
+def test_figures_are_those_of_the_fewest_and_the_most_shots_and_what_they_gain() -> None:
+    labels, gold = list(LABELS), [row["label"] for row in TEST]
+    wrong = [labels[(labels.index(one) + 1) % len(labels)] for one in gold]
+    fewest, most = [*gold[:3], *wrong[3:]], [*gold[:9], *wrong[9:]]
+    sample = np.stack([FAMILY.statistics(gold, answers, labels) for answers in (fewest, most)], axis=1)
+    figures = {one.name: one.score(sample) for one in PromptingEvaluation.figures(FAMILY)}
+    assert figures["accuracy_with_fewest_shots"] == pytest.approx(3 / len(gold))
+    assert figures["accuracy_with_most_shots"] == pytest.approx(9 / len(gold))
+    assert figures["accuracy_gained_by_shots"] == pytest.approx(6 / len(gold))
+    assert len(figures) == 3 * len(FAMILY.metrics)
+
+
 def test_calibration_is_zhaos_diagonal_matrix() -> None:
     random = np.random.default_rng(0)
     scores, empty = random.normal(size=4), random.normal(size=(3, 4))

@@ -115,11 +115,13 @@ def test_training_longer_pays_and_the_record_says_so(finished: tuple[Path, Resul
 
 
 def test_baselines_learn_what_can_be_learnt_by_counting(finished: tuple[Path, Result], trained: Trained) -> None:
-    majority, tfidf = json.loads((finished[0] / EVALUATION).read_text())["sections"]["baselines"]["baselines"]
+    majority, frequent, tfidf = json.loads((finished[0] / EVALUATION).read_text())["sections"]["baselines"]["baselines"]
     train = [label for _, label in trained.splits["train"]]
     test = [label for _, label in trained.splits["test"]]
     most = max(PACKAGES, key=train.count)
     assert majority["accuracy"]["mean"] == pytest.approx(test.count(most) / len(test), abs=1e-6)
+    assert frequent["accuracy"]["mean"] == pytest.approx(max(map(test.count, PACKAGES)) / len(test), abs=1e-6)
+    assert frequent["name"] == "most_frequent" and majority["name"] == "majority"
     assert tfidf["accuracy"]["low"] > 1 / len(PACKAGES)
     assert tfidf["settings"]["analyzer"] == "word"
     assert tfidf["settings"]["C"] in (0.1, 1.0, 10.0, 100.0)
@@ -195,7 +197,7 @@ def test_chinese_is_counted_by_characters(trained: Trained, tmp_path: Path) -> N
     tables = write_tables(dict.fromkeys(("train", "validation", "test"), examples), tmp_path / "tables")
     job = _job(trained, tmp_path / "out", [{"name": "baselines"}], language="zh", tables=tables)
     metrics = evaluate(job).metrics
-    record = json.loads((tmp_path / "out" / EVALUATION).read_text())["sections"]["baselines"]["baselines"][1]
+    record = json.loads((tmp_path / "out" / EVALUATION).read_text())["sections"]["baselines"]["baselines"][-1]
     assert record["settings"]["analyzer"] == "char"
     assert metrics["test/accuracy/tfidf"] == 1.0
 

@@ -26,7 +26,9 @@ def states(network: PreTrainedModel) -> torch.Tensor:
     return result
 
 
-@pytest.mark.parametrize("architecture", [one.name for one in Architecture.all()])
+@pytest.mark.parametrize(
+    "architecture", [one.name for one in Architecture.all() if all(names.feed_forward for names in one.stacks.values())]
+)
 def test_neurons_without_weights_go_first_and_nothing_changes(
     architecture: str, tokenizer: PreTrainedTokenizerFast
 ) -> None:
@@ -53,5 +55,5 @@ def test_all_neurons_are_no_change_and_one_is_left(tokenizer: PreTrainedTokenize
 
 def test_a_backbone_without_such_layers_is_refused(tokenizer: PreTrainedTokenizerFast) -> None:
     network = AutoModel.from_config(AwdLstm().tiny().config(tokenizer, 16))
-    with pytest.raises(RecipeError, match="no feed-forward layers are known of the backbone awd_lstm; supported: bert"):
+    with pytest.raises(RecipeError, match="no feed-forward layers are known of the backbone awd_lstm.*bert"):
         FeedForwardWidths().choose(network, None)

@@ -32,5 +32,5 @@ def test_random_heads_are_drawn_by_the_seed_without_data(tokenizer: PreTrainedTo
 def test_an_attention_with_other_values_for_each_head_is_refused(
     architecture: str, tokenizer: PreTrainedTokenizerFast
 ) -> None:
-    with pytest.raises(RecipeError, match=f"heads cannot be removed from the backbone {architecture}; supported: bert"):
+    with pytest.raises(RecipeError, match=f"heads cannot be removed from the backbone {architecture}; .*bert"):
         HeadPruning().shrink(body(architecture, tokenizer), examples())

@@ -11,16 +11,37 @@ from pipelines.parts.strategies import Decision, Strategy, conflict
 from tests.pipelines.parts.strategies.harness import train
 
 TOGETHER = {
-    "full": "chain_thaw discriminative gradual_unfreezing l2_to_start recadam",
-    "last_layer": "discriminative l2_to_start recadam",
-    "adapter": "discriminative",
-    "frozen": "",
-    "discriminative": "adapter chain_thaw full gradual_unfreezing l2_to_start last_layer projected_attention recadam",
-    "chain_thaw": "discriminative full l2_to_start projected_attention recadam",
-    "gradual_unfreezing": "discriminative full l2_to_start projected_attention recadam",
-    "l2_to_start": "chain_thaw discriminative full gradual_unfreezing last_layer projected_attention",
-    "projected_attention": "chain_thaw discriminative gradual_unfreezing l2_to_start recadam",
-    "recadam": "chain_thaw discriminative full gradual_unfreezing last_layer projected_attention",
+    "full": (
+        "chain_thaw discriminative gradual_unfreezing l2_to_start partial_transfer progressive_transfer recadam "
+        "sequential_unfreezing"
+    ),
+    "last_layer": "discriminative l2_to_start partial_transfer recadam",
+    "adapter": "discriminative partial_transfer",
+    "frozen": "partial_transfer",
+    "discriminative": (
+        "adapter chain_thaw full gradual_unfreezing l2_to_start last_layer partial_transfer progressive_transfer "
+        "projected_attention recadam sequential_unfreezing"
+    ),
+    "chain_thaw": "discriminative full l2_to_start partial_transfer projected_attention recadam",
+    "gradual_unfreezing": "discriminative full l2_to_start partial_transfer projected_attention recadam",
+    "progressive_transfer": "discriminative full l2_to_start partial_transfer projected_attention recadam",
+    "sequential_unfreezing": "discriminative full l2_to_start partial_transfer projected_attention recadam",
+    "l2_to_start": (
+        "chain_thaw discriminative full gradual_unfreezing last_layer partial_transfer progressive_transfer "
+        "projected_attention sequential_unfreezing"
+    ),
+    "projected_attention": (
+        "chain_thaw discriminative gradual_unfreezing l2_to_start partial_transfer progressive_transfer recadam "
+        "sequential_unfreezing"
+    ),
+    "recadam": (
+        "chain_thaw discriminative full gradual_unfreezing last_layer partial_transfer progressive_transfer "
+        "projected_attention sequential_unfreezing"
+    ),
+    "partial_transfer": (
+        "adapter chain_thaw discriminative frozen full gradual_unfreezing l2_to_start last_layer "
+        "progressive_transfer projected_attention recadam sequential_unfreezing"
+    ),
 }
 """Strategy → those that may stand beside it."""
 

@@ -6,14 +6,18 @@ from itertools import pairwise
 
 import pytest
 import torch
+from pydantic import ValidationError
 from torch import nn
 
 from pipelines.errors import RecipeError
+from pipelines.parts.objectives.layer_by_layer import current_layer
 from pipelines.parts.strategies import ParameterGroup, Strategy, TrainingProgress
 from pipelines.parts.strategies.chain_thaw import ChainThaw
 from pipelines.parts.strategies.discriminative import Discriminative
 from pipelines.parts.strategies.full import Full
 from pipelines.parts.strategies.gradual_unfreezing import GradualUnfreezing
+from pipelines.parts.strategies.progressive_transfer import ProgressiveTransfer
+from pipelines.parts.strategies.sequential_unfreezing import SequentialUnfreezing
 from tests.pipelines.parts.strategies.harness import train
 
 LAYERS = 3
@@ -40,6 +44,23 @@ def test_chain_thaw_trains_the_new_then_each_layer_from_the_bottom_then_all() ->
     ]
     assert table(ChainThaw(embeddings=False), 5, 5) == ["4", "1", "2", "3", "01234"]
     assert all(table(ChainThaw(), 2, 1)), "too few steps for all phases, but something trains in each"
+
+
+def test_progressive_transfer_trains_one_layer_after_the_other_and_never_the_head() -> None:
+    assert table(ProgressiveTransfer(), 9, 3) == [*("01", "01", "01", "2", "2", "2", "3", "3", "3")]
+    assert table(ProgressiveTransfer(), 4, 4) == ["01", "01", "2", "3"]
+    for total in range(1, 40):  # the objective has the loss of the layer that trains
+        trained = [int(one[-1]) for one in table(ProgressiveTransfer(), total, 1)]
+        assert trained == [current_layer(step / total, LAYERS) for step in range(total)]
+
+
+def test_sequential_unfreezing_begins_all_layers_together_and_the_embeddings_last() -> None:
+    assert table(SequentialUnfreezing(layers_after=1, embeddings_after=2), 6, 2) == [
+        *("4", "4", "1234", "1234", "01234", "01234")
+    ]
+    assert table(SequentialUnfreezing(layers_after=0.5, embeddings_after=0.5), 4, 4) == ["4", "4", "01234", "01234"]
+    with pytest.raises(ValidationError, match="embeddings_after 1 is before layers_after 2; the embeddings train last"):
+        SequentialUnfreezing(layers_after=2, embeddings_after=1)
 
 
 def depths(moved: set[str]) -> set[int]:

@@ -171,7 +171,7 @@ def test_at_the_size_of_bert_base_adapters_are_two_parts_in_a_hundred() -> None:
 
 
 def test_an_architecture_without_known_sub_layers_is_refused() -> None:
-    with pytest.raises(RecipeError, match="xlnet.*bert, electra, gpt2, roberta, t5"):
+    with pytest.raises(RecipeError, match="xlnet.*bert, electra, gpt2, .*roberta, .*t5"):
         Adapter().extend(body("xlnet"))
 
 

@@ -90,6 +90,7 @@ def test_a_tokenizer_has_what_it_offers(name: str) -> None:
     tokenizer, part = trained(name), tiny(name)
     assert ("mask" in part.offers) is (tokenizer.mask_token_id is not None)
     assert ("sentinels" in part.offers) is ("<extra_id_0>" in tokenizer.get_added_vocab())
+    assert ("roles" in part.offers) is ("[SYS]" in tokenizer.get_added_vocab())
     assert tokenizer.pad_token_id is not None
     assert tokenizer.sep_token_id is not None or tokenizer.eos_token_id is not None, "a document has an end"
     assert len(tokenizer) <= part.model_dump()["vocab_size"]
@@ -99,6 +100,7 @@ def test_a_tokenizer_has_what_it_offers(name: str) -> None:
 
 FRAMES = {
     "wordpiece": ("[CLS] A [SEP]", "[CLS] A [SEP] B [SEP]", "0 0 0 1 1"),
+    "dialogue_wordpiece": ("[CLS] A [SEP]", "[CLS] A [SEP] B [SEP]", "0 0 0 1 1"),
     "byte_bpe": ("<s> A </s>", "<s> A </s> </s> B </s>", None),
     "gpt_bpe": ("<s> A <e>", "<s> A <$> B <e>", None),
     "unigram": ("A </s>", "A </s> B </s>", None),

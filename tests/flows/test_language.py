@@ -1,0 +1,56 @@
+"""The language of what the command line prints."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from flows.cli.app import app
+from flows.cli.display import show_left_out
+from pipelines.messages.translation import LOCALE_VARIABLES, VARIABLE, in_language, language
+
+
+@pytest.fixture(autouse=True)
+def english(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in (*LOCALE_VARIABLES, VARIABLE):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "params.yaml").write_text("datasets: {}\n", encoding="utf-8")
+    (tmp_path / "recipes").mkdir()
+    monkeypatch.setenv("CURSUS_ROOT", str(tmp_path))
+
+
+def refused(*arguments: str) -> str:
+    done = CliRunner().invoke(app, [*arguments, "recipes", "no_such_recipe"])
+    assert done.exit_code == 2
+    return str(done.stderr)
+
+
+def test_a_mistake_is_announced_in_the_language_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert refused().startswith("error: there is no recipe 'no_such_recipe'")
+    assert refused("--language", "zh").startswith("错误：there is no recipe 'no_such_recipe'")
+    monkeypatch.setenv("LANG", "zh_CN.UTF-8")
+    assert refused().startswith("错误：")
+    assert refused("--language", "en").startswith("error: ")
+    assert language() == "en", "the language of a command ends with it"
+
+
+def test_an_unknown_language_is_refused_with_those_that_there_are() -> None:
+    assert "'fr' is none of: en, zh" in " ".join(refused("--language", "fr").split())
+
+
+def test_examples_that_were_dropped_are_printed_in_chinese() -> None:
+    class Dataset:
+        summary: dict[str, Any] = {  # noqa: RUF012
+            "tables": {"test": {"documents": 46}},
+            "steps": [{"step": "clean", "tables": {"task": {"documents": 46, "dropped": {"test: overlap": 14}}}}],
+        }
+
+    output = io.StringIO()
+    with in_language("zh"):
+        show_left_out(Console(file=output, width=200), Dataset())  # type: ignore[arg-type]
+    assert output.getvalue().strip() == "舍弃  test：60 条中的 14 条（14 overlap）"

@@ -1,0 +1,79 @@
+"""The first look at the sources: mistakes that are found without DVC, and what is not read."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pipelines.corpora.steps import first_look
+from pipelines.corpora.steps.collect import collect
+from pipelines.corpora.steps.first_look import look_at_sources
+from pipelines.corpora.steps.pin import pin
+from pipelines.errors import DataError
+from tests.pipelines.corpora.small_dataset import write_small_dataset
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    write_small_dataset(tmp_path)
+    return tmp_path
+
+
+def appended(name: str, line: bytes) -> Callable[[Path], None]:
+    def append(root: Path) -> None:
+        path = root / "texts" / name
+        path.write_bytes(path.read_bytes() + line)
+
+    return append
+
+
+def emptied(root: Path) -> None:
+    (root / "texts" / "domain.csv").write_text("body\n", encoding="utf-8")
+
+
+MISTAKES: dict[str, Callable[[Path], None]] = {
+    "an unknown label": appended("test.jsonl", b'{"sentence": "a", "topic": "sports"}\n'),
+    "a column that is missing": appended("train.jsonl", b'{"text": "a", "topic": "email"}\n'),
+    "broken JSON of text": appended("general/two.jsonl", b'{"text": "a"\n'),
+    "bytes of another encoding": appended("general/one.txt", b"\n\n\xb0\xa1\xb0\xa2\n"),
+    "a column too many": appended("domain.csv", b'"a","b"\n'),
+    "an empty corpus": emptied,
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES)
+def test_the_error_is_that_of_the_step(mistake: Callable[[Path], None], root: Path) -> None:
+    look_at_sources("small", root)
+    mistake(root)
+    with pytest.raises(DataError) as early:
+        look_at_sources("small", root)
+    pin("small", root)
+    with pytest.raises(DataError) as late:
+        collect("small", root)
+    assert str(early.value) == str(late.value)
+
+
+def test_a_long_file_is_read_for_a_while_only(root: Path) -> None:
+    text = root / "texts" / "general" / "one.txt"
+    text.write_bytes(text.read_bytes() * 3_000 + b"\n\n\xb0\xa1\n")
+    began = time.thread_time()
+    look_at_sources("small", root, seconds=0.1)
+    assert time.thread_time() - began < 2, "the mistake at the end is left to the step"
+
+
+def test_large_tasks_and_sources_that_may_be_bad_are_left_to_the_step(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    MISTAKES["an unknown label"](root)
+    monkeypatch.setattr(first_look, "MOST_BYTES", 1_000)
+    look_at_sources("small", root)
+    MISTAKES["broken JSON of text"](root)
+    params = root / "params.yaml"
+    skipping = "general: {path: texts/general, bad_records: skip}"
+    params.write_text(params.read_text().replace("general: texts/general", skipping))
+    look_at_sources("small", root)
+    params.write_text(params.read_text().replace("texts/domain.csv", "s3://bucket/domain.csv"))
+    look_at_sources("small", root)
