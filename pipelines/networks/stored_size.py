@@ -19,6 +19,9 @@ class StoredSize(NamedTuple):
     def total(self) -> float:
         return sum(self)
 
+    def times(self, factor: float) -> StoredSize:
+        return StoredSize(*(part * factor for part in self))
+
     def layers_times(self, factor: float) -> StoredSize:
         """The size with layers of `factor` times the bytes."""
         return self._replace(attention=self.attention * factor, feed_forward=self.feed_forward * factor)

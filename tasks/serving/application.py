@@ -130,7 +130,7 @@ def render_page(nonce: str, served: ServedModel) -> str:
     source = files(__package__).joinpath(PAGE).read_text(encoding="utf-8")
     task = served.model.family.name
     values = {"tasks": {task: plain(task)}, "labels": message("{count} labels", count="{count}")}
-    return translating_environment(autoescape=True).from_string(source).render(nonce=nonce, **values)
+    return translating_environment().from_string(source).render(nonce=nonce, **values)
 
 
 def describe(served: ServedModel) -> ModelDescription:

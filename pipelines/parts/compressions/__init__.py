@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 from pipelines.components import Component
 from pipelines.networks.shape import NetworkShape
-from pipelines.networks.stored_size import StoredSize
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PreTrainedModel
+
+    from pipelines.networks.stored_size import StoredSize
 
 Batch: TypeAlias = "Mapping[Field, Any]"
 Change: TypeAlias = Mapping[str, Any]

@@ -16,7 +16,6 @@ from pydantic import Field
 from pipelines.errors import StageError
 from pipelines.networks.folder import CONFIGURATION, ONNX
 from pipelines.networks.onnx_graph import OPSET, export_onnx, open_onnx, quantize_onnx
-from pipelines.networks.stored_size import StoredSize
 from pipelines.networks.text_encoder import LONGEST, TextEncoder
 from pipelines.parts.compressions import Compression, Level
 
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
     from transformers import PreTrainedModel
+
+    from pipelines.networks.stored_size import StoredSize
 
 RECORD = "quantization.json"
 # in place of the user's texts, which a conversion never sees: both languages of the shipped corpora, short to long
@@ -62,7 +63,7 @@ class DynamicInt8(Compression, name="dynamic_int8"):
     """Minimum mean cosine similarity between the probabilities before and after quantization."""
 
     def size_after(self, size: StoredSize) -> StoredSize:
-        return StoredSize(*(part / 4 for part in size))
+        return size.times(1 / 4)
 
     def convert(self, source: Path, network: PreTrainedModel, out: Path) -> None:
         out.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from pipelines.errors import RecipeError
-from pipelines.networks.stored_size import StoredSize
 from pipelines.parts.architectures import Architecture
 from pipelines.parts.compressions import Calibration, Change, Compression, Level
 
@@ -15,6 +14,8 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Module
     from transformers import PreTrainedModel
+
+    from pipelines.networks.stored_size import StoredSize
 
 
 class FeedForwardWidths(Compression, name="feed_forward_widths"):

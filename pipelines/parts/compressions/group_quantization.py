@@ -9,12 +9,13 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, PositiveInt, Tag, field_validator
 
 from pipelines.errors import RecipeError
-from pipelines.networks.stored_size import StoredSize
 from pipelines.parts.compressions import Calibration, Change, Compression, Level
 
 if TYPE_CHECKING:
     from torch.nn import Module
     from transformers import PreTrainedModel
+
+    from pipelines.networks.stored_size import StoredSize
 
 WIDTHS = (2, 4, 8)
 """Numbers of bits of a weight."""

@@ -9,7 +9,6 @@ import numpy as np
 from pydantic import Field, PositiveInt
 
 from pipelines.errors import RecipeError
-from pipelines.networks.stored_size import StoredSize
 from pipelines.parts.architectures import Architecture
 from pipelines.parts.compressions import Calibration, Change, Compression, Level
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
     from pipelines.networks.attention_heads import AttentionHeads
+    from pipelines.networks.stored_size import StoredSize
 
 
 class HeadPruning(Compression, name="head_pruning"):

@@ -10,13 +10,14 @@ from pydantic import Field
 
 from pipelines.errors import RecipeError
 from pipelines.networks.shape import NetworkShape
-from pipelines.networks.stored_size import StoredSize
 from pipelines.parts.compressions import Calibration, Compression, Level, Shrunk
 
 if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Module
     from transformers import PretrainedConfig, PreTrainedModel
+
+    from pipelines.networks.stored_size import StoredSize
 
 
 class SelectLayers(Compression, name="select_layers"):

@@ -9,10 +9,10 @@ words of the text of which the windows are made.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import torch
-from torch import Tensor
+if TYPE_CHECKING:
+    from torch import Tensor
 
 SMALLEST = 1e-30
 """Probability below which a prediction adds no more to the loss."""
@@ -31,7 +31,7 @@ class Candidates(NamedTuple):
 
 @dataclass(frozen=True)
 class WordWindows:
-    """WordWindows of consecutive words."""
+    """Windows of consecutive words."""
 
     low: Tensor
     """int64 [N]: first word of each window, from 0 to P."""
@@ -48,6 +48,8 @@ class WordWindows:
     @property
     def neighbours(self) -> Tensor:
         """bool [N, 2 W + 1]: which of the words around each centre are its neighbours."""
+        import torch
+
         offsets = torch.arange(2 * self.reach + 1)
         words = torch.arange(len(self.low)).unsqueeze(1) + offsets
         inside = (words >= self.low.unsqueeze(1)) & (words < self.high.unsqueeze(1))
@@ -75,7 +77,8 @@ def predict(inputs: Tensor, real: Tensor, outputs: Tensor, candidates: Candidate
 
     `inputs` [N, S, H] count where `real` [N, S] is 1; `outputs` [N, C, H].
     """
-    errors = torch.bmm(outputs, inputs.transpose(1, 2)).sigmoid_().sub_(candidates.targets.unsqueeze(2))
+    scores = outputs.bmm(inputs.transpose(1, 2))
+    errors = scores.sigmoid_().sub_(candidates.targets.unsqueeze(2))
     return errors.mul_(candidates.real.unsqueeze(2)).mul_(real.unsqueeze(1))
 
 
@@ -89,11 +92,11 @@ def skip_gram(
     reach, width = windows.reach, vectors.shape[1]
     around = vectors.as_strided((len(windows.low), 2 * reach + 1, width), (width, width, 1))
     errors = predict(around, windows.neighbours.to(vectors.dtype), outputs, candidates)
-    to_inputs = torch.bmm(errors.transpose(1, 2), outputs)
-    to_words = torch.zeros_like(vectors)
+    to_inputs = errors.transpose(1, 2).bmm(outputs)
+    to_words = vectors.new_zeros(vectors.shape)
     for offset in range(2 * reach + 1):
         to_words[offset : offset + len(windows.low)] += to_inputs[:, offset]
-    return Gradients(to_words, torch.bmm(_shared(errors, shares), around), errors)
+    return Gradients(to_words, _shared(errors, shares).bmm(around), errors)
 
 
 def cbow(
@@ -104,13 +107,15 @@ def cbow(
     Sums over windows are differences of running sums, whose cost does not depend on the reach; and so are, transposed,
     the gradients of the words in them.
     """
+    import torch
+
     counts = windows.counts.to(vectors.dtype).unsqueeze(1)
     each = 1 / counts.clamp(min=1)
     centers = slice(windows.reach, windows.reach + len(windows.low))
     running = torch.cat([vectors.new_zeros(1, vectors.shape[1]), vectors.cumsum(0)])
     means = (running.index_select(0, windows.high) - running.index_select(0, windows.low) - vectors[centers]) * each
     errors = predict(means.unsqueeze(1), (counts > 0).to(vectors.dtype), outputs, candidates)
-    to_means = torch.bmm(errors.transpose(1, 2), outputs).squeeze(1) * each
+    to_means = errors.transpose(1, 2).bmm(outputs).squeeze(1) * each
     changes = vectors.new_zeros(len(vectors) + 1, vectors.shape[1])
     changes.index_add_(0, windows.low, to_means).index_add_(0, windows.high, to_means, alpha=-1)
     to_words = changes.cumsum(0)[:-1]

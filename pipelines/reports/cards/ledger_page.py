@@ -45,7 +45,7 @@ def page(dataset: str, rows: Iterable[Row]) -> str:
             yield row
 
     counts = totals(collecting())
-    pages = translating_environment(FileSystemLoader(PAGES), autoescape=True, keep_trailing_newline=True)
+    pages = translating_environment(FileSystemLoader(PAGES), keep_trailing_newline=True)
     pages.filters["plain"] = plain
     values = {"counts": counts, "shown": shown, "meanings": _MEANINGS, "actions": _ACTIONS, "page_file": LEDGER_PAGE}
     return pages.get_template(LEDGER_PAGE).render(style=STYLE, dataset=dataset, **values)

@@ -20,7 +20,7 @@ PLACEHOLDER = re.compile(r"%\((\w+)\)s|%%")
 BRACES = re.compile(r"\{(\w+)\}|%")
 
 
-def translating_environment(loader: BaseLoader | None = None, **options: Any) -> Environment:
+def translating_environment(loader: BaseLoader | None = None, autoescape: bool = True, **options: Any) -> Environment:
     """A Jinja environment whose templates have `{% trans %}`, `page_language()` and `other_languages(file)`.
 
     An undefined name in a template is an error. A translated sentence is markup, as the text of a template is; values
@@ -30,6 +30,7 @@ def translating_environment(loader: BaseLoader | None = None, **options: Any) ->
 
     pages = Environment(
         loader=loader,
+        autoescape=autoescape,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -28,7 +28,7 @@ def environment() -> Environment:
     """The Jinja environment with the filters of all templates."""
     from jinja2 import FileSystemLoader
 
-    pages = translating_environment(FileSystemLoader(FOLDERS), autoescape=True)
+    pages = translating_environment(FileSystemLoader(FOLDERS))
     pages.filters |= {
         "count": axes.count,
         "percent": axes.percent,
