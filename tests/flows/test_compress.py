@@ -38,7 +38,7 @@ def teacher(checkout: Path) -> str:
         (("--within", "0 MB"), "no model has 0 MB"),
         (("--within", "10 MB", "--budget", "20"), "for example 20m"),
         (("--within", "10 MB", "--route", "halv"), "there is no route 'halv'. Did you mean 'half'?"),
-        (("--within", "10 MB", "--runtime", "onnx"), "there is no runtime 'onnx'. Did you mean 'onnxruntime"),
+        (("--within", "10 MB", "--runtime", "onnx"), "there is no runtime 'onnx'. Known: onnxruntime_fp32"),
         (("--within", "10 MB", "--budget", "2s", *ROUTES), "2 seconds hold no route; the quickest, bits"),
     ],
 )

@@ -37,7 +37,7 @@ def field(page: Page, title: str) -> Locator:
 
 
 def choose(page: Page, title: str, value: str) -> set[str]:
-    """Open the list of a field, and choose a value; all that can be chosen."""
+    """Open the list of a field, and choose a value; those that are drawn: of a long list, as many as fit."""
     field(page, title).locator(".p-select-button__control").click()
     options = page.locator(".p-select-option")
     options.first.wait_for()
@@ -48,10 +48,10 @@ def choose(page: Page, title: str, value: str) -> set[str]:
     return offered
 
 
-def claims_of_form(services: Services) -> set[str]:
-    """All claims that the form of the deployment `claim` lists."""
-    deployment = ask(f"{services.prefect_url}/api/deployments/name/claim/claim")
-    return set(deployment["parameter_openapi_schema"]["definitions"]["ClaimConfig"]["properties"]["claim"]["enum"])
+def listed(services: Services, deployment: str, model: str, key: str) -> set[str]:
+    """All values that the form of a deployment lists for a key."""
+    found = ask(f"{services.prefect_url}/api/deployments/name/{deployment}/{deployment}")
+    return set(found["parameter_openapi_schema"]["definitions"][model]["properties"][key]["enum"])
 
 
 def open_form(page: Page, services: Services, deployment: str) -> None:
@@ -186,15 +186,16 @@ def test_a_mistake_in_the_form_is_refused_with_what_was_meant(
     assert page.get_by_text("Property is type").count() == 0 and page.get_by_text("None", exact=True).count() == 0
     assert field(page, "Dataset").inner_text().splitlines()[-1] == "small", "the default dataset"
     page.screenshot(path=screenshots / "1-form.png", full_page=True)
-    assert {"regime", "bert", "crf"} <= choose(page, "Recipe", "bert")
+    recipes = listed(servers, "regime", "RunConfig", "recipe")
+    assert {"adapter", "bert"} <= choose(page, "Recipe", "bert") <= recipes >= {"regime", "crf"}
     assert {"hour", "minilm"} <= choose(page, "Variants", "minilm")
     page.screenshot(path=screenshots / "2-chosen.png", full_page=True)
     page.get_by_role("button", name="Submit").click()
     page.get_by_text("'minilm' is not one of the choices. Known: hour.").wait_for()
     page.screenshot(path=screenshots / "3-refused.png")
     open_form(page, servers, "claim")
-    shown = choose(page, "Claim", "adapter/within_a_point")  # of a long list, as many as fit are drawn
-    assert shown <= claims_of_form(servers) >= {"crf/entities", "scl/few_labels"}
+    shown = choose(page, "Claim", "adapter/within_a_point")
+    assert shown <= listed(servers, "claim", "ClaimConfig", "claim") >= {"crf/entities", "scl/few_labels"}
     page.screenshot(path=screenshots / "4-claim.png", full_page=True)
     assert ask(f"{servers.prefect_url}/api/flow_runs/count", {}) == before and strangers == []
 
