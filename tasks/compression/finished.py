@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from pipelines.errors import CursusError, RecipeError
 from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.store import Store
+from pipelines.recipe.inheritance import BROUGHT
 from pipelines.recipe.kinds import Kind
 from pipelines.recipe.plan import Step
 from pipelines.recipe.routes import COMPRESS, TEACHER, FinishedModel
@@ -36,7 +37,7 @@ def finished_model(store: Store, fingerprint: str) -> FinishedModel:
     steps: dict[str, Step] = {}
     for one, name in names.items():
         record = records[one]
-        stages[name] = _as_written(record, names)
+        stages[name] = _as_written(record, names, records)
         try:
             stage = Stage.model_validate(record.identity["stage"])
             family, families = _families(record)
@@ -94,11 +95,14 @@ def _names(model: Provenance, records: Mapping[str, Provenance]) -> dict[str, st
     return names
 
 
-def _as_written(record: Provenance, names: Mapping[str, str]) -> dict[str, Any]:
-    """A recorded stage as a recipe would write it: with the names of its parents, which are no part of its identity."""
+def _as_written(record: Provenance, names: Mapping[str, str], records: Mapping[str, Provenance]) -> dict[str, Any]:
+    """A recorded stage as a recipe would write it: with the names of its parents, which are no part of its identity,
+    and without what it takes over from its start, which a stage that is `like` it does not take from another start."""
     stage: dict[str, Any] = dict(record.identity["stage"])
     parents = {role: names[parent] for role, parent in record.parents.items() if role in ROLES}
     if "start" in parents:
+        before = records[record.parents["start"]].identity["stage"]
+        stage = {key: value for key, value in stage.items() if key not in BROUGHT or value != before.get(key)}
         stage["start"] = {"untrained": parents["start"]} if record.identity.get("untrained") else parents["start"]
     elif record.checkpoint is not None:
         stage["start"] = record.checkpoint

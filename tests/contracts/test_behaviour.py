@@ -133,7 +133,8 @@ def test_an_evaluation_writes_numbers_that_json_can_hold(name: str) -> None:
         subjects.append(
             Subject(stage=subject, seed=0, fingerprint=f"{len(subjects):0<64}", folder=folder, answers=answers)
         )
-    job = job_for(stage.model_copy(update={"suite": suite}), where).model_copy(update={"subjects": tuple(subjects)})
+    job = job_for(stage.model_copy(update={"suite": suite}), where, answering=stages()[one] if one else None)
+    job = job.model_copy(update={"subjects": tuple(subjects)})
     result = evaluate(job)
     assert all(np.isfinite(value) for value in result.metrics.values())
     record = json.loads((job.out / EVALUATION).read_text(encoding="utf-8"), parse_constant=refuse)["sections"][name]

@@ -176,13 +176,16 @@ def tried(name: str, objective: str | None = None) -> Tried:
     return Tried(stage, job.out, result, float(losses[-1]) if losses else 0.0, moved, after)
 
 
-def job_for(stage: Stage, name: str, teacher: Path | None = None) -> Job:
-    """The job of a stage that starts from its teacher; from nothing, where it has none or its recipe says so."""
+def job_for(stage: Stage, name: str, teacher: Path | None = None, answering: Stage | None = None) -> Job:
+    """The job of a stage that starts from its teacher; from nothing, where it has none or its recipe says so.
+
+    `answering` is the stage whose models a judging stage judges: its task is theirs.
+    """
     out = shared_folder("trial")
     read = [of_recipe(one.from_, name) for one in stage.features]
     models = {role: tried(of_recipe(one.from_, name)).folder for role, _, one in read_models(stage)}
     share_compiled(out / SCRATCH / COMPILED)
-    family, language = family_of(stage), language_of(stage)
+    family, language = family_of(answering or stage), language_of(answering or stage)
     return Job(
         fingerprint="0" * 64,
         recipe=name.partition("/")[0],

@@ -28,13 +28,13 @@ name: own
 description: as small as a model can be
 like: regime
 stages:
-  general:
+  vectors:
     tokenizer: {name: wordpiece, vocab_size: 512}
     limits: {unknown: 1.0}
     backbone: {name: transformer, architecture: bert, positions: 256,
                dims: {hidden_size: 32, num_hidden_layers: 1, num_attention_heads: 2, intermediate_size: 64}}
-    schedule: {name: halving}
-    budget: {tokens: 8192, batch_tokens: 2048}
+    budget: {tokens: 8192}
+  general: {schedule: {name: halving}, budget: {tokens: 8192, batch_tokens: 2048}}
   domain: null
   task: null
   scratch: null

@@ -32,6 +32,11 @@ FORMS: dict[str, tuple[Any, dict[str, float], dict[str, float]]] = {
         {"a@judged": HIGH, "b@judged": LOW},
         {"a@judged": LOW, "b@judged": HIGH},
     ),
+    "falls_with_shift": (
+        {"system": "a"},
+        {"a of judged": HIGH, "a of trained": LOW},
+        {"a of judged": LOW, "a of trained": HIGH},
+    ),
     "gains_more": (
         {"system": ["a", "b"], "baseline": ["a", "b"]},
         {"a@system": HIGH, "b@system": LOW, "a@baseline": MIDDLE, "b@baseline": MIDDLE},
@@ -52,7 +57,8 @@ def contrasts(form: ClaimForm, samples: dict[str, Sequence[np.ndarray]], lower: 
     figure = RecordedFigure("figure", "answers", row_mean, lower=lower)
 
     def measured(side: ComparedSide) -> MeasuredSide:
-        key = side.stage if side.stage in samples else f"{side.stage}@{side.judged}"
+        names = (side.stage, f"{side.stage}@{side.judged}", f"{side.stage} of {side.trained}")
+        key = next(name for name in names if name in samples)
         return MeasuredSide(samples[key], side.judged or "test", row_mean)
 
     return judge(form, figure, lower, measured, 0)
