@@ -100,7 +100,9 @@ def test_the_page_is_made_of_the_records() -> None:
             difference = record["system"][metric]["mean"] - record["baseline"][metric]["mean"]
             assert shown["difference"] == pytest.approx(difference, abs=1e-9), f"{path.name}: {metric}"
             assert shown["low"] <= shown["difference"] <= shown["high"], f"{path.name}: {metric}"
-        assert [record[side]["stage"] for side in ("system", "baseline")] == [side.stage for side in form.sides()]
+        # an older record says of which stages it is; the claim may since have been stated of others
+        if "definitions" in record:
+            assert [record[side]["stage"] for side in ("system", "baseline")] == [one.stage for one in form.sides()]
 
 
 def verdict_of_contrast(contrast: dict[str, Any], record: dict[str, Any], form: ClaimForm) -> Verdict:
