@@ -15,6 +15,7 @@ import pytest
 from safetensors.numpy import save_file
 from typer.testing import CliRunner
 
+from flows.cli import compare
 from flows.cli.app import app
 from pipelines.errors import CursusError
 from pipelines.judging.certainty.resampling import paired_difference
@@ -145,7 +146,7 @@ def test_the_command_prints_parameters_scores_cost_and_differences(
     root: Path, classifier_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CURSUS_ROOT", str(root))
-    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(compare.console, "width", 200)  # that of the terminal where it was first imported
     builder = Builder(root, classifier_folder)
     test = builder.table("test", TRUTH)
     for name, wrong, variants in (("aaaa", 50, "none"), ("bbbb", 20, "hour")):
