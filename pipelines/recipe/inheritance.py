@@ -45,12 +45,13 @@ def like_another(
 ) -> dict[str, Any]:
     """The keys that `stage`, as written, takes from the stage of `stages` that it is `like`, which has `inherited`.
 
-    With a start of its own it does not take the network of the other's start, only what the other states itself.
+    With a start of its own it has the network of that: neither the one that the other starts from, nor the one that
+    the other builds. What the other states beside a start, as embeddings that it adds, it takes.
     """
     if stage.get("start") is None:
         return dict(inherited)
     stated: set[str] = set()
-    name = stage.get("like")
+    name = stage.get("like") if inherited.get("start") is not None else None
     while name is not None:
         stated |= stages[name].keys()
         name = stages[name].get("like")

@@ -34,6 +34,7 @@ ELSEWHERE: dict[Part, str] = {
         ("mixing", name): "tests/pipelines/parts/mixing/test_mixing.py"
         for name in ("annealed", "proportional", "round_robin")
     },
+    ("evaluations", "served_forms"): "tests/pipelines/judging/evaluations/test_served_forms.py",
     ("annotations", "languages"): "tests/pipelines/training/test_channels.py",
     ("annotations", "lexicon"): "tests/pipelines/training/test_ranks.py",
     ("annotations", "vector_column"): "tests/pipelines/training/test_vector_channels.py",

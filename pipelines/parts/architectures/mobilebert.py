@@ -46,7 +46,6 @@ class MobileBert(Architecture, name="mobilebert"):
     positions = "max_position_embeddings"
     token_types = ("type_vocab_size", 2)
     embedding_tables = Bert.embedding_tables
-    embedding_sum = "embeddings.LayerNorm"
     masked_lm: ClassVar[tuple[str, ...]] = ("cls.predictions",)
     pooler: ClassVar[tuple[str, ...]] = ("pooler",)
 

@@ -88,4 +88,8 @@ def _load(layer: Module, weights: dict[str, Tensor]) -> None:
         unknown = layer.load_state_dict(weights, strict=False).unexpected_keys
     except RuntimeError:
         raise RecipeError("compression select_layers: the layers of this backbone differ in shape") from None
-    assert not unknown, unknown
+    if unknown:
+        raise RecipeError(
+            f"compression select_layers: the layers of this backbone differ: a chosen one has {unknown[0]}, and the "
+            "one whose place it would take has not; choose the first layers (which: first)"
+        )

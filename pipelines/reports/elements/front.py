@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from pipelines.judging.front import ServedForm, front
 from pipelines.judging.limits import Limits, megabytes
+from pipelines.messages.translation import message
 from pipelines.reports.elements.axes import Logarithmic, Scale, horizontal_axis, rungs_around, ticks, vertical_axis
 from pipelines.reports.elements.wording import difference, measured_in
 from pipelines.reports.style import PALETTE
@@ -77,9 +78,12 @@ def draw_front(
     """An SVG element: both panels, one below the other. The first of `forms` is the teacher."""
     limits = limits or Limits()
     axes = (
-        Axis("size on disk", lambda one: one.bytes, megabytes, limits.bytes),
+        Axis(message("Score against size on disk"), lambda one: one.bytes, megabytes, limits.bytes),
         Axis(
-            "milliseconds, one example", lambda one: one.milliseconds, lambda value: f"{value:g}", limits.milliseconds
+            message("Score against milliseconds, one example"),
+            lambda one: one.milliseconds,
+            lambda value: f"{value:g}",
+            limits.milliseconds,
         ),
     )
     panels = [
@@ -94,7 +98,11 @@ def draw_front(
     ).format(
         w=WIDTH,
         h=len(axes) * (HEAD + HEIGHT + FOOT),
-        l=f"Difference from the teacher, {measured_in(metric)}, against size and time of {len(forms)} served forms",
+        l=message(
+            "Difference from the teacher, {unit}, against size and time of {forms} served forms",
+            unit=measured_in(metric),
+            forms=len(forms),
+        ),
         s=RULES,
         p=Markup("\n").join(panels),
     )
@@ -125,11 +133,9 @@ def _panel(
     best = front(forms, axis.cost)
     labels = _Labels()
     parts = [
-        Markup('<text x="{x}" y="{y}" font-weight="600">Score against {t}</text>').format(
-            x=4, y=above + 18, t=axis.title
-        ),
-        Markup('<text class="tick" x="{x}" y="{y}">{t} against the teacher</text>').format(
-            x=4, y=above + 34, t=measured_in(metric)
+        Markup('<text x="{x}" y="{y}" font-weight="600">{t}</text>').format(x=4, y=above + 18, t=axis.title),
+        Markup('<text class="tick" x="{x}" y="{y}">{t}</text>').format(
+            x=4, y=above + 34, t=message("{unit} against the teacher", unit=measured_in(metric))
         ),
         horizontal_axis(x, rungs, top, bottom, axis.write),
         vertical_axis(y, ticks(y.first, y.last, 5), LEFT, WIDTH - RIGHT, lambda value: _tick(value, metric)),

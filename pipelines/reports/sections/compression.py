@@ -7,6 +7,7 @@ from typing import Any
 
 from pipelines.judging.front import Choice, ServedForm, choose, not_dominated
 from pipelines.judging.limits import Limits, megabytes
+from pipelines.messages.translation import message, translatable
 from pipelines.reports.elements.axes import count
 from pipelines.reports.elements.front import draw_front
 from pipelines.reports.elements.table import Table, difference, estimate, number, text
@@ -16,13 +17,18 @@ from pipelines.reports.sections import Report, Section
 
 WITHIN = "within"
 """Parameter of an execution with the limits that were requested."""
-NAMES = {"size": "megabytes", "time": "milliseconds", "score": "points"}
+MISSED = {
+    "size": translatable("too many megabytes"),
+    "time": translatable("too many milliseconds"),
+    "score": translatable("too many points"),
+}
+"""Limit → what a form has that is beyond it."""
 
 
 class CompressionSection(Section, name="compression"):
     """Score against size and time of every served form, the front drawn, and the form to serve."""
 
-    title = "Smaller models"
+    title = translatable("Smaller models")
 
     def section_data(self, report: Report) -> dict[str, Any] | None:
         sections = report.sections("forms")
@@ -52,16 +58,16 @@ class CompressionSection(Section, name="compression"):
         return [
             Table(
                 "forms",
-                "Every served form",
+                message("Every served form"),
                 (
-                    text("stage", "Route"),
-                    text("runtime", "Runtime"),
-                    number("bytes", "On disk", megabytes),
-                    number("ms", "ms, 1 example", "{:.2f}".format),
-                    number("batch", "ms, 32 examples", "{:.1f}".format),
-                    number("operations", "Operations", count),
+                    text("stage", message("Route")),
+                    text("runtime", message("Runtime")),
+                    number("bytes", message("On disk"), megabytes),
+                    number("ms", message("ms, 1 example"), "{:.2f}".format),
+                    number("batch", message("ms, 32 examples"), "{:.1f}".format),
+                    number("operations", message("Operations"), count),
                     estimate("score", capital(metric_name(metric)), metric),
-                    difference("difference", f"{capital(measured_in(metric))} against the teacher", metric),
+                    difference("difference", _against_the_teacher(metric), metric),
                     text("mark", ""),
                 ),
                 [
@@ -74,7 +80,7 @@ class CompressionSection(Section, name="compression"):
                         "operations": one.operations,
                         "score": record["score"],
                         "difference": record["difference"],
-                        "mark": "serve" if one == chosen else "front" if one in best else None,
+                        "mark": message("serve") if one == chosen else message("front") if one in best else None,
                     }
                     for record, one in zip(content["forms"], forms, strict=True)
                 ],
@@ -86,18 +92,38 @@ def decision(forms: Sequence[ServedForm], metric: str, limits: Limits, choice: C
     """One sentence: what to serve, what it costs and loses, or what is missing to it; the first of `forms` is the
     teacher."""
     one, teacher = choice.form, forms[0]
-    lost = f"{written(one.difference, metric)} {measured_in(metric)}"
-    ends = f"{written(one.difference_low, metric)} to {written(one.difference_high, metric)}"
-    facts = f"{megabytes(one.bytes)}, {_milliseconds(one.milliseconds)}, {lost} ({ends})"
-    times = f"{teacher.bytes / one.bytes:.1f}x smaller and {teacher.milliseconds / one.milliseconds:.1f}x faster"
-    compared = "" if one == teacher else f"; {times} than the teacher in {teacher.runtime}"
-    if choice.within:
-        risk = ""
-        if limits.loss is not None and one.difference_low < -limits.loss - 1e-9:
-            risk = f"; the test cannot exclude a loss of {written(-one.difference_low, metric).lstrip('+')}"
-        return f"Serve {one.title}: {facts}{compared}{risk}."
-    missed = " and ".join(NAMES[name] for name in choice.missed)
-    return f"Nothing is within {limits}; nearest is {one.title}: {facts}, too many {missed}{compared}."
+    facts = message(
+        "{size}, {time}, {difference} {unit} ({low} to {high})",
+        size=megabytes(one.bytes),
+        time=_milliseconds(one.milliseconds),
+        difference=written(one.difference, metric),
+        unit=measured_in(metric),
+        low=written(one.difference_low, metric),
+        high=written(one.difference_high, metric),
+    )
+    if not choice.within:
+        missed = message(" and ").join(message(MISSED[name]) for name in choice.missed)
+        facts = message("{facts}, {missed}", facts=facts, missed=missed)
+    if one != teacher:
+        facts = message(
+            "{facts}; {smaller}x smaller and {faster}x faster than the teacher in {runtime}",
+            facts=facts,
+            smaller=f"{teacher.bytes / one.bytes:.1f}",
+            faster=f"{teacher.milliseconds / one.milliseconds:.1f}",
+            runtime=teacher.runtime,
+        )
+    if not choice.within:
+        return message(
+            "Nothing is within {limits}; nearest is {form}: {facts}.", limits=limits, form=one.title, facts=facts
+        )
+    if limits.loss is not None and one.difference_low < -limits.loss - 1e-9:
+        loss = written(-one.difference_low, metric).lstrip("+")
+        facts = message("{facts}; the test cannot exclude a loss of {loss}", facts=facts, loss=loss)
+    return message("Serve {form}: {facts}.", form=one.title, facts=facts)
+
+
+def _against_the_teacher(metric: str) -> str:
+    return message("{unit} against the teacher", unit=capital(measured_in(metric)))
 
 
 def _milliseconds(value: float) -> str:

@@ -80,7 +80,7 @@ ATTENTION = {
             ":24: ",
             "match_attention needs attention_scores, which sequence_classification provides on a backbone that is "
             "attention_scores, and this one (transformer gpt2) is not; backbones that fit: transformer bert, "
-            "transformer electra, transformer roberta",
+            "transformer electra, transformer mobilebert, transformer roberta",
         ),
     ),
     "scores of attention of a teacher that names none": Refused(

@@ -243,7 +243,10 @@ REFUSED = {
         "in_order: [tuned, frozen_mix], rises_with: [tuned, frozen_mix, frozen_top], data: docstrings",
         "known.rises_with: a claim has one form; this one has in_order and rises_with",
     ),
-    "no form": ("system: tuned, data: docstrings", "known: a claim has `system` and `baseline`, or a form: gains_more"),
+    "no form": (
+        "system: tuned, data: docstrings",
+        "known: a claim has `system` and `baseline`, or a form: falls_with_shift, gains_more",
+    ),
     "a misspelt form": (
         "in_ordr: [tuned, frozen_mix], data: docstrings",
         "known.in_ordr: claim has no key 'in_ordr'. Did you mean 'in_order'?",

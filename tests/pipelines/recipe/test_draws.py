@@ -64,12 +64,12 @@ def test_stages_of_another_recipe_are_repeated_too() -> None:
 
 
 def test_random_weights_have_one_draw() -> None:
-    recipe = LIBRARY.load("word2vec")
+    recipe = LIBRARY.load("ulmfit")
     sides = [side.stage for side in recipe.claims["pre_trained"].form.sides()]
-    stages = drawn("word2vec", "pre_trained", 2).stages
-    assert sides == ["from_general", "scratch"]
-    assert "from_general_draw2" in stages and "scratch_draw2" not in stages
-    assert stages[COMPARISON].start == ("from_general_draw2", "scratch", "from_general")
+    stages = drawn("ulmfit", "pre_trained", 2).stages
+    assert sides == ["classify", "scratch"]
+    assert "classify_draw2" in stages and "scratch_draw2" not in stages
+    assert stages[COMPARISON].start == ("classify_draw2", "scratch", "classify")
 
 
 def test_nothing_to_draw_is_refused(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ stages:
   neural:
     kind: pretrain
     corpus: general
-    start: {untrained: general}
+    tokenizer: {name: words, vocab_size: 512}
     backbone: {name: awd_lstm, hidden_size: 16, inner_size: 16}
     head: causal_lm
     objective: causal_lm
@@ -95,8 +95,9 @@ MISTAKES = {
         (":10", "start", "counts continue no weights", "untrained"),
     ),
     "a counted start of a gradient stage": Mistake(
+        "    tokenizer: {name: words, vocab_size: 512}\n"
         "    backbone: {name: awd_lstm, hidden_size: 16, inner_size: 16}\n",
-        "",
+        "    start: {untrained: general}\n",
         (":14", "start", "cannot continue by gradient", "awd_lstm"),
     ),
     "a counted start of fine-tuning": Mistake(

@@ -29,7 +29,7 @@ CASES = {
     "a backbone that cannot read": Mistake(
         "backbone: {name: bilstm, hidden_size: 24, embedding_size: 8}",
         "backbone: {name: awd_lstm, hidden_size: 24}",
-        ("the backbone awd_lstm cannot read features; backbones that can: bilstm",),
+        ("the backbone awd_lstm cannot read features; backbones that can: bigru, bilstm, taglm",),
     ),
     "a head whose rows are no words": Mistake(
         f"tuned: {{like: tag, {TUNED}}}",

@@ -28,7 +28,12 @@ CASES = {
     ),
     "a language model on a body that sees both sides": Refused(
         written(corruption="[]", head="causal_lm", objective="causal_lm"),
-        (":12: ", "causal_lm needs a backbone that is causal", "awd_lstm, elman, gru, lstm, ", "transformer gpt2"),
+        (
+            ":12: ",
+            "causal_lm needs a backbone that is causal",
+            "awd_lstm, elman, gru, log_bilinear, lstm, ",
+            "transformer gpt2",
+        ),
     ),
     "a pair of single texts": Refused(
         labelled(head="regression", objective="squared_error"),
@@ -100,7 +105,7 @@ CASES = {
         (
             ":11: ",
             "token_mask needs a tokenizer with mask; unigram has sentinels",
-            "byte_bpe, characters, dialogue_wordpiece, wordpiece, xlnet_unigram",
+            "byte_bpe, characters, dialogue_wordpiece, dictionary_words, ngram_characters, wordpiece, xlnet_unigram",
         ),
     ),
     "sentinels of a tokenizer without": Refused(

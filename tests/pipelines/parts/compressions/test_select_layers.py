@@ -14,6 +14,8 @@ from pipelines.parts.backbones.transformer import Transformer
 from pipelines.parts.compressions.select_layers import SelectLayers
 
 FOUR = {"num_hidden_layers": 4, "n_layer": 4, "num_layers": 4, "num_decoder_layers": 2, "encoder_layers": 4}
+UNLIKE = ("albert", "modernbert")
+"""Architectures of one layer, and of a first layer that is unlike the others."""
 
 
 def body(architecture: str, tokenizer: PreTrainedTokenizerFast) -> PreTrainedModel:
@@ -32,7 +34,7 @@ def layers(network: PreTrainedModel) -> list[torch.nn.ModuleList]:
     return [modules[path] for path in paths if path in modules]
 
 
-@pytest.mark.parametrize("architecture", [one.name for one in Architecture.all() if one.name != "albert"])
+@pytest.mark.parametrize("architecture", [one.name for one in Architecture.all() if one.name not in UNLIKE])
 @torch.no_grad()
 def test_it_is_the_body_of_that_many_layers_with_those_weights(
     architecture: str, tokenizer: PreTrainedTokenizerFast, tmp_path: Path
@@ -61,6 +63,14 @@ def test_it_is_the_body_of_that_many_layers_with_those_weights(
     inputs = {"input_ids": ids, **({"decoder_input_ids": ids} if student.config.is_encoder_decoder else {})}
     assert torch.equal(student(**inputs).last_hidden_state, opened(**inputs).last_hidden_state)
     assert all(torch.equal(value, before[name]) for name, value in teacher.state_dict().items()), "the teacher changed"
+
+
+def test_a_first_layer_that_is_unlike_the_others_is_refused_its_successor(tokenizer: PreTrainedTokenizerFast) -> None:
+    """ModernBERT normalises the input of every layer but the first."""
+    teacher = body("modernbert", tokenizer)
+    with pytest.raises(RecipeError, match="has attn_norm.weight, and the one whose place .* choose the first layers"):
+        SelectLayers(share=0.5).shrink(teacher)
+    assert SelectLayers(share=0.5, which="first").shrink(teacher).network.config.num_hidden_layers == 2
 
 
 def test_layers_that_share_their_weights_are_refused(tokenizer: PreTrainedTokenizerFast) -> None:
