@@ -1,0 +1,44 @@
+"""Projections between the weights of a narrow and of a wide network, shared by all layers (Zhao et al. 2019, §3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor, nn
+
+Widths = tuple[int, int]
+"""The number of elements of one axis in the narrow network, and in the wide one."""
+
+
+class WeightProjection(nn.Module):
+    """One matrix for each of `widths`, which maps an axis of weights in the direction of the argument: from the wide
+    network to the narrow one (down), or back (up). Axes of other sizes stay.
+
+    Matrices begin as random ones whose rows have an expected length of 1.
+    """
+
+    def __init__(self, widths: Iterable[Widths], *, up: bool) -> None:
+        super().__init__()
+        self.up = up
+        sizes = {self._name(*one): one[::-1] if up else one for one in sorted({*widths})}
+        self.matrices = nn.ParameterDict(
+            {name: nn.Parameter(torch.randn(to, of) / of**0.5) for name, (to, of) in sizes.items()}
+        )
+
+    def forward(self, weight: Tensor, narrow: torch.Size, wide: torch.Size) -> Tensor:
+        """`weight`, of the shape `wide` (up: `narrow`), projected to the shape of the other network."""
+        for axis, (one, other) in enumerate(zip(narrow, wide, strict=True)):
+            if one != other:
+                weight = torch.tensordot(weight, self.matrices[self._name(one, other)], ([axis], [1])).movedim(-1, axis)
+        return weight
+
+    def maps(self, narrow: torch.Size, wide: torch.Size) -> bool:
+        """Whether weights of the shape `wide` correspond to weights of the shape `narrow`."""
+        return len(narrow) == len(wide) and all(
+            one == other or self._name(one, other) in self.matrices for one, other in zip(narrow, wide, strict=True)
+        )
+
+    @staticmethod
+    def _name(narrow: int, wide: int) -> str:
+        return f"{narrow}_of_{wide}"
