@@ -33,12 +33,6 @@ class WeightProjection(nn.Module):
                 weight = torch.tensordot(weight, self.matrices[self._name(one, other)], ([axis], [1])).movedim(-1, axis)
         return weight
 
-    def maps(self, narrow: torch.Size, wide: torch.Size) -> bool:
-        """Whether weights of the shape `wide` correspond to weights of the shape `narrow`."""
-        return len(narrow) == len(wide) and all(
-            one == other or self._name(one, other) in self.matrices for one, other in zip(narrow, wide, strict=True)
-        )
-
     @staticmethod
     def _name(narrow: int, wide: int) -> str:
         return f"{narrow}_of_{wide}"

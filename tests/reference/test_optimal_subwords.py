@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from pydantic import ValidationError
-from transformers import BertConfig, BertForMaskedLM, PreTrainedModel
+from transformers import BertConfig, BertForMaskedLM, PretrainedConfig, PreTrainedModel
 
 from pipelines.errors import RecipeError
 from pipelines.networks.shape import NetworkShape
@@ -26,7 +27,7 @@ TOKENS = TokenIds(len(TEXTS), 4, (0, 1, 2, 3, 4), end=3, texts=TEXTS, student_to
 ALL = MixedSubwords(share=1)
 
 
-def cut(*row: str, **fields: np.ndarray) -> Arrays:
+def cut(*row: str, **fields: NDArray[np.int64]) -> Arrays:
     batch = {Field.INPUT_IDS: np.array([[IDS[one] for one in row]])}
     return ALL.apply({**batch, **{Field(name): value for name, value in fields.items()}}, TOKENS, generator())
 
@@ -35,7 +36,7 @@ def generator() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-def texts(ids: np.ndarray) -> list[str]:
+def texts(ids: NDArray[np.int64]) -> list[str]:
     return [TEXTS[one] for one in ids]
 
 
@@ -108,7 +109,7 @@ class Teaching:
     def teacher(self) -> Companion:
         return self._teacher
 
-    def trained(self, *_: object) -> Companion:
+    def trained(self, name: str, head: str, config: PretrainedConfig) -> Companion:
         raise NotImplementedError
 
 

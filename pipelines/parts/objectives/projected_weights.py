@@ -45,7 +45,7 @@ class ProjectedWeights(Objective, name="projected_weights"):
                 "shared_tokens instead of own_tokens"
             )
         widths = self._widths(make.network.config, teacher.network.config)
-        self._check(make.network, teacher, self._projections(widths)[0])
+        self._check(make.network, teacher, widths)
         return {"teacher": teacher}
 
     def unfit(self, student: NetworkShape, teacher: NetworkShape) -> str | None:
@@ -88,7 +88,7 @@ class ProjectedWeights(Objective, name="projected_weights"):
         sizes = ((getattr(student, key, None), getattr(teacher, key, None)) for key in WIDTHS)
         return {(one, other) for one, other in sizes if one is not None and other is not None and one != other}
 
-    def _check(self, network: PreTrainedModel, teacher: Companion, projection: WeightProjection) -> None:
+    def _check(self, network: PreTrainedModel, teacher: Companion, widths: set[tuple[int, int]]) -> None:
         names = [{name for name, _ in one.base_model.named_parameters()} for one in (network, teacher.network)]
         if other := sorted(names[0] ^ names[1]):
             raise RecipeError(
@@ -96,7 +96,8 @@ class ProjectedWeights(Objective, name="projected_weights"):
                 "same architecture and as many layers"
             )
         for name, own, wide in weight_pairs(network, teacher):
-            if not projection.maps(own.shape, wide.shape):
+            sizes = [*zip(own.shape, wide.shape, strict=False)]
+            if own.ndim != wide.ndim or not all(one == other or (one, other) in widths for one, other in sizes):
                 raise RecipeError(
                     f"objective {self.name}: {name} has the shape {tuple(own.shape)} in the student and "
                     f"{tuple(wide.shape)} in its teacher; a projection maps {', '.join(WIDTHS)}, all else must be equal"

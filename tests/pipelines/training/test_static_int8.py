@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from numpy.typing import NDArray
 
 from pipelines.errors import StageError
 from pipelines.lineage.provenance import DataSource
@@ -95,7 +96,7 @@ def test_answers_are_near_the_source_s_and_do_not_depend_on_the_batch(converted:
 
 @pytest.mark.parametrize("ranges", ["extremes", "percentile"])
 def test_scales_follow_the_calibration_batches(converted: Converted, tmp_path: Path, ranges: str) -> None:
-    def scales(batches: int) -> np.ndarray:
+    def scales(batches: int) -> NDArray[np.float64]:
         job = converted.job("static", tmp_path / "out")
         budget = job.stage.budget.model_copy(update={"calibration": batches})
         stage = job.stage.model_copy(update={"budget": budget})
