@@ -13,7 +13,7 @@ Widths = tuple[int, int]
 
 class WeightProjection(nn.Module):
     """One matrix for each of `widths`, which maps an axis of weights in the direction of the argument: from the wide
-    network to the narrow one (down), or back (up). Axes of other sizes stay.
+    network to the narrow one (down), or back (up). Axes of other sizes stay, and so do the rows of a table.
 
     Matrices begin as random ones whose rows have an expected length of 1.
     """
@@ -26,10 +26,11 @@ class WeightProjection(nn.Module):
             {name: nn.Parameter(torch.randn(to, of) / of**0.5) for name, (to, of) in sizes.items()}
         )
 
-    def forward(self, weight: Tensor, narrow: torch.Size, wide: torch.Size) -> Tensor:
-        """`weight`, of the shape `wide` (up: `narrow`), projected to the shape of the other network."""
+    def forward(self, weight: Tensor, narrow: torch.Size, wide: torch.Size, *, table: bool) -> Tensor:
+        """`weight`, of the shape `wide` (up: `narrow`), projected to the shape of the other network; of a `table`, each
+        row."""
         for axis, (one, other) in enumerate(zip(narrow, wide, strict=True)):
-            if one != other:
+            if self._name(one, other) in self.matrices and not (table and axis == 0):
                 weight = torch.tensordot(weight, self.matrices[self._name(one, other)], ([axis], [1])).movedim(-1, axis)
         return weight
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pipelines.errors import RecipeError
 from pipelines.networks.shape import NetworkShape
@@ -67,10 +67,10 @@ class ProjectedWeights(Objective, name="projected_weights"):
         terms = []
         for projection in step.modules[self.name].children():
             differences = [
-                projection(own, own.shape, other.shape) - other
+                projection(one.own, one.own.shape, one.other.shape, table=one.table) - one.other
                 if projection.up
-                else projection(other, own.shape, other.shape) - own
-                for _, own, other in pairs
+                else projection(one.other, one.own.shape, one.other.shape, table=one.table) - one.own
+                for one in pairs
             ]
             count = sum(one.numel() for one in differences)
             terms.append(sum((one.square().sum() for one in differences), start=differences[0].new_zeros(())) / count)
@@ -86,7 +86,7 @@ class ProjectedWeights(Objective, name="projected_weights"):
 
     def _widths(self, student: PretrainedConfig, teacher: PretrainedConfig) -> set[tuple[int, int]]:
         sizes = ((getattr(student, key, None), getattr(teacher, key, None)) for key in WIDTHS)
-        return {(one, other) for one, other in sizes if one is not None and other is not None and one != other}
+        return {(one, other) for one, other in sizes if one is not None and other is not None}
 
     def _check(self, network: PreTrainedModel, teacher: Companion, widths: set[tuple[int, int]]) -> None:
         names = [{name for name, _ in one.base_model.named_parameters()} for one in (network, teacher.network)]
@@ -95,25 +95,44 @@ class ProjectedWeights(Objective, name="projected_weights"):
                 f"objective {self.name}: student and teacher have other weights, such as {other[0]}; give both the "
                 "same architecture and as many layers"
             )
-        for name, own, wide in weight_pairs(network, teacher):
-            sizes = [*zip(own.shape, wide.shape, strict=False)]
-            if own.ndim != wide.ndim or not all(one == other or (one, other) in widths for one, other in sizes):
+        for name, own, other, table in weight_pairs(network, teacher):
+            fits = [
+                one == wide or ((one, wide) in widths and not (table and axis == 0))
+                for axis, (one, wide) in enumerate(zip(own.shape, other.shape, strict=False))
+            ]
+            if own.ndim != other.ndim or not all(fits):
                 raise RecipeError(
                     f"objective {self.name}: {name} has the shape {tuple(own.shape)} in the student and "
-                    f"{tuple(wide.shape)} in its teacher; a projection maps {', '.join(WIDTHS)}, all else must be equal"
+                    f"{tuple(other.shape)} in its teacher; a projection maps {', '.join(WIDTHS)}, and the rest must be "
+                    "equal"
                 )
 
 
-def weight_pairs(student: PreTrainedModel, teacher: Companion) -> Iterator[tuple[str, Tensor, Tensor]]:
-    """Name, the student's and the teacher's weights for each of the backbone's parameters, in float32.
+class WeightPair(NamedTuple):
+    """A parameter of the backbone, in float32."""
+
+    name: str
+    own: Tensor
+    """The student's."""
+    other: Tensor
+    """The teacher's, without gradient."""
+    table: bool
+    """Whether its first axis is a vocabulary, positions or types, and no width."""
+
+
+def weight_pairs(student: PreTrainedModel, teacher: Companion) -> Iterator[WeightPair]:
+    """Each parameter of the backbone, of student and teacher.
 
     Of the token embeddings only the rows of tokens that both have, in the order of the student's ids.
     """
+    from torch import nn
+
+    tables = {id(one.weight) for one in student.base_model.modules() if isinstance(one, nn.Embedding)}
     wide = dict(teacher.network.base_model.named_parameters())
     tokens = student.get_input_embeddings().weight
     for name, own in student.base_model.named_parameters():
-        other = wide[name]
+        other, table = wide[name], id(own) in tables
         if own is tokens and teacher.shared_ids is not None:
             ids = teacher.shared_ids.to(own.device)
             own, other = own[: len(ids)][ids >= 0], other[ids[ids >= 0]]
-        yield name, own.float(), other.detach().float()
+        yield WeightPair(name, own.float(), other.detach().float(), table)
