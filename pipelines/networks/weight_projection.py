@@ -31,7 +31,8 @@ class WeightProjection(nn.Module):
         row."""
         for axis, (one, other) in enumerate(zip(narrow, wide, strict=True)):
             if self._name(one, other) in self.matrices and not (table and axis == 0):
-                weight = torch.tensordot(weight, self.matrices[self._name(one, other)], ([axis], [1])).movedim(-1, axis)
+                matrix = self.matrices[self._name(one, other)].to(weight.dtype)
+                weight = torch.tensordot(weight, matrix, ([axis], [1])).movedim(-1, axis)
         return weight
 
     @staticmethod

@@ -123,13 +123,13 @@ def test_a_saved_folder_opens_with_its_exits_and_no_runtime_takes_it(tmp_path: P
         output_kind(tmp_path)
 
 
-def test_a_backbone_without_a_list_of_layers_is_refused() -> None:
+def test_a_backbone_whose_layers_cannot_be_left_is_refused() -> None:
     from transformers import BartConfig
 
     from pipelines.networks import register
 
     register()
-    with pytest.raises(RecipeError, match="bart has no single list of layers to leave"):
+    with pytest.raises(RecipeError, match="the layers of the backbone bart cannot be left one by one"):
         EarlyExitClassificationHead().build(BartConfig(), None)
 
 

@@ -3,7 +3,7 @@ PABEE)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 from pydantic import Field as Option
 
@@ -11,11 +11,12 @@ from pipelines.errors import RecipeError
 from pipelines.parts.architectures import Architecture
 from pipelines.parts.heads import Batch
 from pipelines.parts.heads.sequence_classification import SequenceClassificationHead
-from pipelines.vocabulary import Field, Signal
+from pipelines.vocabulary import Ability, Field, Signal
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel
 
+    from pipelines.networks.early_exits import EarlyExitClassifier
     from pipelines.task_families import Task
 
 EXIT_LOGITS = Signal.of_head("exit_logits")
@@ -26,11 +27,12 @@ class EarlyExitClassificationHead(SequenceClassificationHead, name="early_exit_c
     """Class scores after every layer: an answer is that of the first layer that is sure of it, and the layers above are
     not computed. Of several texts at a time, layers are computed until all have their answers.
 
-    Trained with `exit_cross_entropy`. Raises RecipeError for a backbone without a single list of layers.
+    Trained with `exit_cross_entropy`. Raises RecipeError for a backbone that is not `layered`.
     """
 
     paper = "arXiv:2004.12993"
     provides = SequenceClassificationHead.provides | {EXIT_LOGITS}
+    needs_abilities = SequenceClassificationHead.needs_abilities | {Ability.LAYERED}
     skips_layers: ClassVar[bool] = True
 
     confidence: float = Option(0.9, gt=0, le=1)
@@ -45,15 +47,15 @@ class EarlyExitClassificationHead(SequenceClassificationHead, name="early_exit_c
         from pipelines.networks.early_exits import EarlyExitClassifier
 
         architecture = Architecture.of(config)
-        stacks = [] if architecture is None else list(architecture.stacks.items())
-        if len(stacks) != 1:
+        if architecture is None or Ability.LAYERED not in architecture.offers:
             raise RecipeError(
-                f"head {self.name}: the backbone {config.model_type} has no single list of layers to leave; use "
+                f"head {self.name}: the layers of the backbone {config.model_type} cannot be left one by one; use "
                 "sequence_classification"
             )
+        (layers,) = architecture.stacks
         labels = task.labels if task else ()
         config.classifier_pooling, config.classifier_hidden, config.classifier_orders = self.pooling, None, 1
-        config.exit_layers, config.exit_confidence = stacks[0][0], self.confidence
+        config.exit_layers, config.exit_confidence = layers, self.confidence
         config.id2label = dict(enumerate(labels))
         config.label2id = {label: index for index, label in enumerate(labels)}
         return EarlyExitClassifier(config)
@@ -63,4 +65,5 @@ class EarlyExitClassificationHead(SequenceClassificationHead, name="early_exit_c
             return super().signals(network, batch, requested)
         signals = super().signals(network, batch, requested | {Signal.HIDDEN_STATES})
         states, last = signals[Signal.HIDDEN_STATES], signals[Signal.LOGITS]
-        return signals | {EXIT_LOGITS: network.exit_logits(states, batch.get(Field.ATTENTION_MASK), last)}
+        exits = cast("EarlyExitClassifier", network)
+        return signals | {EXIT_LOGITS: exits.exit_logits(states, batch.get(Field.ATTENTION_MASK), last)}
