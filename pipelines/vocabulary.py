@@ -278,6 +278,8 @@ class Ability(StrEnum):
     """The architecture pools the first token, and has its own head for pairs of segments on it (Devlin et al. 2018)."""
     ONE_STACK = "one_stack"
     """One hidden state for each input token, from one stack of layers or a lookup table: what most heads build on."""
+    LAYERED = "layered"
+    """Its layers are one list, each reads the states [B, L, H] of the one before, and it can end after any of them."""
     WITHIN_DOCUMENTS = "within_documents"
     """Attention can be restricted to the documents of a packed row, so that each is read as if it were alone."""
     ATTENTION_SCORES = "attention_scores"

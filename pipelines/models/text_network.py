@@ -54,7 +54,8 @@ def needs_its_head(folder: Path) -> bool:
     if record.get("family") is None:
         return False
     head = Head.model_validate(record["head"])
-    return not isinstance(head, PooledTextHead) and Signal.LOGITS in head.answers_from
+    served = isinstance(head, PooledTextHead) and not head.skips_layers
+    return not served and Signal.LOGITS in head.answers_from
 
 
 def output_kind(folder: Path) -> OutputKind:
@@ -80,6 +81,11 @@ def output_kind(folder: Path) -> OutputKind:
             raise DataError(
                 f"{folder}: its head ({head.name}) does not return a single array per text, which runtimes require; "
                 "serve it with `cursus predict`"
+            )
+        if head.skips_layers:
+            raise DataError(
+                f"{folder}: its head ({head.name}) leaves out layers for texts that it is sure of, and runtimes "
+                "compute all layers; serve it with `cursus predict`"
             )
         if len(record.get("labels", ())) < 2:
             return OutputKind.SCORE

@@ -38,11 +38,18 @@ def zero_smallest(weight: Tensor, share: float) -> None:
     count = round(share * weight.numel())
     if count <= weight.numel() - int(weight.count_nonzero()):
         return
-    magnitudes = weight.abs().flatten()
-    largest = magnitudes.kthvalue(count).values
-    below = magnitudes < largest
-    equal = (magnitudes == largest).nonzero().flatten()[: count - int(below.sum())]
-    weight.masked_fill_(below.index_fill_(0, equal, value=True).view_as(weight), 0)
+    weight.masked_fill_(smallest(weight.abs(), count), 0)
+
+
+def smallest(values: Tensor, count: int) -> Tensor:
+    """bool, of the shape of `values`: True for the `count` smallest; of equal ones, those that come first."""
+    flat = values.flatten()
+    if not count:
+        return torch.zeros_like(values, dtype=torch.bool)
+    largest = flat.kthvalue(count).values
+    below = flat < largest
+    equal = (flat == largest).nonzero().flatten()[: count - int(below.sum())]
+    return below.index_fill_(0, equal, value=True).view_as(values)
 
 
 class KeptZeros:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from pipelines.errors import DataError
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from torch.nn import Module
 
 OPSET = 20
@@ -79,6 +81,38 @@ def quantize_onnx(exported: Path, quantized: Path) -> None:
         per_channel=True,
         reduce_range=True,
         weight_type=QuantType.QInt8,
+    )
+    prepared.unlink()
+
+
+def quantize_onnx_static(
+    exported: Path, quantized: Path, batches: Iterator[Mapping[str, NDArray[np.int64]]], *, percentile: bool
+) -> None:
+    """Quantize `exported` statically, as `QuantizeLinear` and `DequantizeLinear` around matrix products: weights and
+    embeddings as `quantize_onnx` does, the inputs of products by their ranges over `batches`, each the graph's inputs.
+
+    A range is that of the smallest and largest value, or with `percentile` that of 99.999 % of the values.
+    """
+    from onnxruntime.quantization import CalibrationMethod, QuantFormat, QuantType, quantize_static
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+
+    class Reader:
+        def get_next(self) -> Mapping[str, NDArray[np.int64]] | None:
+            return next(batches, None)
+
+    prepared = quantized.with_name("prepared.onnx")
+    quant_pre_process(str(exported), str(prepared), skip_symbolic_shape=True, skip_onnx_shape=True)
+    quantize_static(
+        str(prepared),
+        str(quantized),
+        Reader(),
+        quant_format=QuantFormat.QDQ,
+        op_types_to_quantize=["MatMul", "Gemm", "Gather"],
+        per_channel=True,
+        reduce_range=True,
+        activation_type=QuantType.QUInt8,
+        weight_type=QuantType.QInt8,
+        calibrate_method=CalibrationMethod.Percentile if percentile else CalibrationMethod.MinMax,
     )
     prepared.unlink()
 

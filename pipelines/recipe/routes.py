@@ -33,7 +33,9 @@ REPORT = "report"
 """Name of the evaluate stage that judges the routes."""
 COMPRESS = "compress"
 """Name of the recipe."""
-KEYS = ("name", "description", "paper", "stages")
+KEYS = ("name", "description", "paper", "saves", "stages")
+SAVINGS = ("bytes", "time")
+"""What a route is for: `bytes` unless it says `time`, which models may be measured for that are no smaller."""
 REFERENCES = ("start", "teacher", "like", HEAD_START)
 """Keys of a stage, as written, that name another."""
 
@@ -46,6 +48,7 @@ class Route:
     description: str
     paper: str
     stages: Mapping[str, Any]
+    saves: str = SAVINGS[0]
     locations: Mapping[KeyPath, str] = field(default_factory=dict, compare=False)
     """Key path → `file:line`."""
 
@@ -67,7 +70,10 @@ class Route:
                 f"{locations['stages', taken]}: {taken!r} is the name of a stage that every route has beside its own; "
                 "choose another"
             )
-        return cls(path.stem, str(values.get("description", "")), str(values.get("paper", "")), stages, locations)
+        if (saves := values.get("saves", SAVINGS[0])) not in SAVINGS:
+            raise RecipeError(f"{locations['saves',]}: saves: {saves!r} is unknown; write {' or '.join(SAVINGS)}")
+        description, paper = str(values.get("description", "")), str(values.get("paper", ""))
+        return cls(path.stem, description, paper, stages, str(saves), locations)
 
     @property
     def references(self) -> Iterator[str]:

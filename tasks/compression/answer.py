@@ -17,10 +17,11 @@ from pipelines.judging.front import Choice, ServedForm, choose
 from pipelines.judging.limits import Limits
 from pipelines.lineage.disk import write_text_atomically
 from pipelines.lineage.store import Store
-from pipelines.networks.folder import CONFIGURATION, SAFETENSORS
+from pipelines.networks.folder import CONFIGURATION, ONNX, SAFETENSORS
 from pipelines.reports.elements.front import draw_front, front_file
 from pipelines.reports.sections.compression import decision
 from tasks.compression.request import CompressionRequest
+from tasks.datasets.planning import store_folder
 
 COMPRESSED = "compressed"
 """Folder of a project with the models that were chosen."""
@@ -118,17 +119,26 @@ def _write_model(root: Path, fingerprint: str, runtime: str, out: Path, notify: 
     from pipelines.serving.runtimes import reference_runtime
     from tasks.models.exporting import material_of, source_of
 
+    stored = Store(store_folder(root)).folder(fingerprint)
+    if (stored / ONNX).is_file():
+        _copy(stored, out, ONNX)
+        return
     with tempfile.TemporaryDirectory(prefix="cursus-task-") as scratch:
         source = source_of(root, fingerprint, None, Path(scratch))
         if runtime == reference_runtime():
-            out.mkdir()
-            for name in (*CONFIGURATION, SAFETENSORS):
-                if (source.folder / name).is_file():
-                    shutil.copyfile(source.folder / name, out / name)
+            _copy(source.folder, out, SAFETENSORS)
             return
         limits = ExportLimits(ANY_COSINE, ANY_LOSS, rounds=5, only=(runtime,))
         data = material_of(root, source, None)
         export(source.folder, out, data, limits, model=source.title, fingerprint=fingerprint, report_progress=notify)
+
+
+def _copy(source: Path, out: Path, weights: str) -> None:
+    """Copy the configuration, the tokenizer and the file `weights` of a stage's folder into the new folder `out`."""
+    out.mkdir()
+    for name in (*CONFIGURATION, weights):
+        if (source / name).is_file():
+            shutil.copyfile(source / name, out / name)
 
 
 def _kept(folder: Path) -> dict[str, Any]:

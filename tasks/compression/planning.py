@@ -81,7 +81,9 @@ def plan_compression(
     sizes = {name: expected_bytes(step, steps, folders) for name, step in finals.items()}
     teacher = expected_bytes(next(step for step in plan.steps if step.name == TEACHER), steps, folders)
     if not compression.named:
-        compression = compression.without({name: _no_smaller(one) for name, one in sizes.items() if one >= teacher})
+        for_bytes = {one.name for one in compression.routes if one.saves == "bytes"}
+        no_smaller = {name: _no_smaller(one) for name, one in sizes.items() if one >= teacher and name in for_bytes}
+        compression = compression.without(no_smaller)
         plan = make_plan(root, compression.request, prepared)
     known, fixed = _costs(root, compression, plan, prepared, stored, list(store.all()), threads)
     finished = not plan.missing(stored)

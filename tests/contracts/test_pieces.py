@@ -98,6 +98,11 @@ def terms(
     """The objective's terms on one piece."""
     wanted: frozenset[Signal] = objective.required_signals
     step = TrainingStep(fields(piece), {}, network, lambda who, batch, w: companions[who].forward(batch, w), wanted)
+    step.companions = companions
+    teacher = next((one.network.config for one in companions.values() if not one.trains), None)
+    torch.manual_seed(0)
+    if (module := objective.build(network.config, teacher)) is not None:
+        step.modules = {objective.name: module}
     step.batch = objective.rewrite(step)
     step.signals = head.signals(network, step.batch, wanted)
     return {name: float(value) for name, value in objective.loss(step).items()}

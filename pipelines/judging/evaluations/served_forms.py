@@ -145,11 +145,11 @@ def _forms(
     from pipelines.models.text_network import output_kind
     from pipelines.serving.answering.answerer import Answerer
     from pipelines.serving.exporting.export_data import export_data
-    from pipelines.serving.runtimes import reference_runtime, runtimes_by_name
+    from pipelines.serving.runtimes import runtime_of, runtimes_by_name
     from pipelines.serving.runtimes.source_model import SourceModel
 
     stored = Answerer(subject.folder, THREADS)
-    forms = [_Form(subject.stage, reference_runtime(), served_bytes(subject.folder), stored)]
+    forms = [_Form(subject.stage, runtime_of(subject.folder), served_bytes(subject.folder), stored)]
     if (subject.folder / ONNX).is_file():
         left_out[subject.stage] = "its folder is a graph of ONNX Runtime, which no other runtime reads"
         return forms

@@ -20,7 +20,7 @@ class Albert(Architecture, name="albert"):
     paper = "arXiv:1909.11942"
 
     # the scores of attention are computed of the list of layers, which here has fewer than there are states
-    offers = Bert.offers - {Ability.ATTENTION_SCORES}
+    offers = Bert.offers - {Ability.ATTENTION_SCORES, Ability.LAYERED}  # one layer, several times
     tiny: ClassVar[Mapping[str, int]] = {**Bert.tiny, "embedding_size": 16}
     stacks: ClassVar[Mapping[str, LayerNames]] = {
         "encoder.albert_layer_groups": LayerNames(

@@ -19,6 +19,7 @@ class Bert(Architecture, name="bert"):
             Ability.BIDIRECTIONAL,
             Ability.SEGMENT_PAIRS,
             Ability.ONE_STACK,
+            Ability.LAYERED,
             Ability.WITHIN_DOCUMENTS,
             Ability.ATTENTION_SCORES,
             Ability.VISIBILITY,

@@ -14,7 +14,7 @@ class Gpt2(Architecture, name="gpt2"):
 
     paper = "Radford et al. 2019"
 
-    offers = frozenset({Ability.CAUSAL, Ability.ONE_STACK, Ability.WITHIN_DOCUMENTS})
+    offers = frozenset({Ability.CAUSAL, Ability.ONE_STACK, Ability.LAYERED, Ability.WITHIN_DOCUMENTS})
     tiny: ClassVar[Mapping[str, int]] = {"n_embd": 32, "n_layer": 2, "n_head": 2, "n_inner": 64}
     width = "n_embd"
     stacks: ClassVar[Mapping[str, LayerNames]] = {

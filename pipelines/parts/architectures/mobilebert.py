@@ -27,7 +27,7 @@ class MobileBert(Architecture, name="mobilebert"):
 
     paper = "arXiv:2004.02984"
 
-    offers = frozenset({Ability.BIDIRECTIONAL, Ability.ONE_STACK, Ability.ATTENTION_SCORES})
+    offers = frozenset({Ability.BIDIRECTIONAL, Ability.ONE_STACK, Ability.LAYERED, Ability.ATTENTION_SCORES})
     tiny: ClassVar[Mapping[str, int]] = {
         **Bert.tiny,
         "embedding_size": 16,

@@ -19,7 +19,7 @@ class ModernBert(Architecture, name="modernbert"):
     paper = "arXiv:2412.13663"
 
     # an attention pattern would replace the windows of its layers
-    offers = frozenset({Ability.BIDIRECTIONAL, Ability.ONE_STACK, Ability.WITHIN_DOCUMENTS})
+    offers = frozenset({Ability.BIDIRECTIONAL, Ability.ONE_STACK, Ability.LAYERED, Ability.WITHIN_DOCUMENTS})
     tiny: ClassVar[Mapping[str, int]] = {
         "hidden_size": 32,
         "num_hidden_layers": 2,

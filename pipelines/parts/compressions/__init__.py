@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from pipelines.components import Component
 from pipelines.networks.shape import NetworkShape
@@ -70,6 +70,19 @@ class Calibration(Protocol):
         """`choose()`, computed once: every rank, and a stage that is resumed, gets the same value."""
 
 
+@runtime_checkable
+class StatefulConstraint(Protocol):
+    """A constraint that knows of earlier steps what the weights do not show. Its state is in every checkpoint."""
+
+    def __call__(self, progress: float, /) -> None: ...
+
+    def state(self) -> dict[str, Any]:
+        """Tensors and numbers by name; a resumed stage passes them to `restore` before the first call."""
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue from what `state` returned."""
+
+
 class Shrunk(NamedTuple):
     """A smaller network, and how to build its like."""
 
@@ -87,7 +100,7 @@ class Compression(Component):
 
     @property
     def needs_calibration(self) -> bool:
-        """Whether `choose` reads batches of the stage's corpus."""
+        """Whether `choose` or `convert` reads batches of the stage's corpus."""
         return self.needs_gradients
 
     @property
@@ -136,12 +149,16 @@ class Compression(Component):
 
         It is called after every optimizer step with the share of the stage's steps that are done, and with 1.0 in later
         stages. This method is called when the first step begins, also of a resumed stage, whose weights are then those
-        of the checkpoint: what it must know of earlier steps is in the weights. Draws no random numbers.
+        of the checkpoint: what it must know of earlier steps is in the weights, or it is a `StatefulConstraint`. Draws
+        no random numbers.
         """
         return None
 
-    def convert(self, source: Path, network: PreTrainedModel, out: Path) -> None:
+    def convert(
+        self, source: Path, network: PreTrainedModel, out: Path, calibration: Calibration | None = None
+    ) -> None:
         """Write the compressed form of the Hugging Face folder `source`, for serving, into `out`.
 
-        `network` is the classifier saved in `source`, float32, in evaluation mode.
+        `network` is the classifier saved in `source`, float32, in evaluation mode. `calibration` may be None for a
+        member that needs none.
         """

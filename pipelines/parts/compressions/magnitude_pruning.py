@@ -44,7 +44,7 @@ class MagnitudePruning(Compression, name="magnitude_pruning"):
         matrices = matrices_of_layers(network.base_model)
         if not matrices:
             raise RecipeError(
-                f"compression magnitude_pruning: the backbone {network.config.model_type} has no layers of matrices"
+                f"compression {self.name}: the backbone {network.config.model_type} has no layers of matrices"
             )
         return {name: {"zeros": self.share} for name in matrices}
 

@@ -39,6 +39,8 @@ class TokenIds:
     """int64 [size]: frequency of each token in the stage's text; None if not counted."""
     texts: tuple[str, ...] = ()
     """The string of each token by its id, as the tokenizer writes it: with its marks of spaces and continued words."""
+    student_tokens: int = 0
+    """Number of tokens, the first ones, that are the vocabulary of a student within it; 0 if there is none."""
 
 
 class Corruption(Component):
@@ -52,7 +54,7 @@ class Corruption(Component):
     provides: ClassVar[frozenset[Field]]
     """Fields that `apply` adds."""
     needs_tokens: ClassVar[frozenset[str]] = frozenset()
-    """Required features of the tokenizer (`Tokenizer.offers`): `mask`, `sentinels`, `roles`."""
+    """Required features of the tokenizer (`Tokenizer.offers`): `mask`, `sentinels`, `roles`, `student_tokens`."""
     replaces: ClassVar[frozenset[Field]] = frozenset()
     """Fields that are invalid afterwards, because `apply` moves or removes tokens."""
     segments: ClassVar[int] = 1

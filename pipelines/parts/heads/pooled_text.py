@@ -40,6 +40,9 @@ class PooledTextHead(Head):
         Signal.NEXT_LOGITS: Ability.CAUSAL,
     }
 
+    skips_layers: ClassVar[bool] = False
+    """Whether the network leaves out layers for some texts, which no serving runtime does."""
+
     pooling: Literal["cls", "mean", "last", "concat", "pooler"] = "mean"
     """Representation of a text: the top hidden state of its first token (`cls`) or of its last (`last`: for causal
     backbones, and XLNet, whose `<cls>` comes last), the mean over its tokens, last, maximum and mean concatenated

@@ -51,6 +51,8 @@ class Companion:
     own_tokens: ExampleEncoding | None = None
     """How it encodes the labelled examples that `forward` is to read in place of the student's rows; None: it reads
     those."""
+    shared_ids: Tensor | None = None
+    """int64 [V]: its id of each token of the trained network's vocabulary, −1 where it has none; None: the same ids."""
 
 
 class Companions(Protocol):
@@ -85,6 +87,8 @@ class TrainingStep:
     """The signals among `requested` that a single objective reads and nothing else: it may overwrite them in place."""
     modules: Mapping[str, nn.Module] = field(default_factory=dict)
     """The modules that objectives own, by the objective's name."""
+    companions: Mapping[str, Companion] = field(default_factory=dict)
+    """The companions of this stage's objectives, for an objective that compares weights. Empty in validation."""
     progress: float = 0.0
     """Share of the stage's optimizer steps that are done, from 0 to less than 1, for a loss that changes in the course
     of the stage."""

@@ -23,7 +23,8 @@ class Tokenizer(Component):
     offers: ClassVar[frozenset[str]] = frozenset({"mask"})
     """Features that a corruption or a head may require: `mask` (a mask token), `sentinels` (tokens that replace removed
     spans), `counts` (frequency of each token in the training text), `new_words` (its vocabulary can be extended),
-    `roles` (tokens that mark the speakers of a dialogue)."""
+    `roles` (tokens that mark the speakers of a dialogue), `student_tokens` (its first tokens are the vocabulary of a
+    student)."""
     expected_unknown_share: ClassVar[float] = 0.01
     """Share of unknown tokens in a text above which something is assumed to be wrong; recipes can override it."""
 

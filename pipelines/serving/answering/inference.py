@@ -23,7 +23,7 @@ from pipelines.models.untrusted import refuse_unsafe
 from pipelines.networks.folder import ONNX, SAFETENSORS, read_json
 from pipelines.networks.text_encoder import TextEncoder
 from pipelines.serving.exported import EXPORT, open_export
-from pipelines.serving.runtimes import runtimes_by_name
+from pipelines.serving.runtimes import runtime_of, runtimes_by_name
 
 if TYPE_CHECKING:
     from pipelines.serving.runtimes import Compute
@@ -84,18 +84,12 @@ def open_compute(folder: Path, threads: int) -> Compute:
     """The network of `folder` as a function, in the runtime of its file format."""
     if (folder / EXPORT).is_file():
         return open_export(folder, threads)
-    forms = {runtime.opens: runtime for runtime in runtimes_by_name().values() if runtime.opens}
-    # if both exist, the graph was converted from the weights
-    for file in (ONNX, SAFETENSORS):
-        if (folder / file).is_file():
-            return forms[file].open(folder, threads)
-    if pickled := sorted(path.name for path in folder.glob("*.bin")) + sorted(
-        path.name for path in folder.glob("*.pt")
-    ):
+    pickled = sorted(path.name for path in folder.glob("*.bin")) + sorted(path.name for path in folder.glob("*.pt"))
+    if pickled and not any((folder / file).is_file() for file in (ONNX, SAFETENSORS)):
         raise DataError(
             f"{folder}: holds {pickled[0]}, a pickle, which can run code when read; save the model as {SAFETENSORS}"
         )
-    raise DataError(f"{folder}: holds neither {ONNX} nor {SAFETENSORS}, so it has no weights to load")
+    return runtimes_by_name()[runtime_of(folder)].open(folder, threads)
 
 
 class ServedClassifier:

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from pipelines.components import Component, discover
+from pipelines.errors import DataError
+from pipelines.networks.folder import ONNX, SAFETENSORS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -76,6 +78,16 @@ def runtimes_by_name() -> dict[str, ServingRuntime]:
     """Every runtime by name, with its defaults."""
     discover(__name__)
     return {name: ServingRuntime.model_validate(name) for name in sorted(ServingRuntime.members)}
+
+
+def runtime_of(folder: Path) -> str:
+    """Name of the runtime that opens a stage's folder as it is. Raises DataError for one without weights."""
+    forms = {runtime.opens: name for name, runtime in runtimes_by_name().items() if runtime.opens}
+    # if both exist, the graph was converted from the weights
+    for file in (ONNX, SAFETENSORS):
+        if (folder / file).is_file():
+            return forms[file]
+    raise DataError(f"{folder}: holds neither {ONNX} nor {SAFETENSORS}, so it has no weights to load")
 
 
 def reference_runtime() -> str:

@@ -12,16 +12,18 @@ if TYPE_CHECKING:
     from pipelines.serving.runtimes.source_model import SourceModel
 
 
+FILE = "model.onnx"
+
+
 class OnnxRuntimeFp32(ServingRuntime, name="onnxruntime_fp32"):
     """ONNX Runtime on the float32 graph. Serves without torch, on any processor."""
 
     packages: ClassVar[tuple[str, ...]] = ("onnxruntime",)
-    opens: ClassVar[str] = "model.onnx"
 
     def convert(self, original: SourceModel, out: Path) -> None:
-        shutil.copyfile(original.graph, out / self.opens)
+        shutil.copyfile(original.graph, out / FILE)
 
     def open(self, folder: Path, threads: int) -> Compute:
         from pipelines.serving.runtimes.onnx_call import onnx_compute
 
-        return onnx_compute(folder / self.opens, threads)
+        return onnx_compute(folder / FILE, threads)

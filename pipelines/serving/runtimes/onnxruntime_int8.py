@@ -23,6 +23,7 @@ class OnnxRuntimeInt8(ServingRuntime, name="onnxruntime_int8"):
 
     paper = "arXiv:1910.06188"
     packages: ClassVar[tuple[str, ...]] = ("onnxruntime",)
+    opens: ClassVar[str] = FILE  # graphs in the folders of stages are of 8 bits
     instructions: ClassVar[tuple[str, ...]] = ("avx_vnni", "avx512_vnni", "amx_int8", "asimddp", "i8mm")
 
     def convert(self, original: SourceModel, out: Path) -> None:

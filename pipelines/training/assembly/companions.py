@@ -56,7 +56,8 @@ class CompanionFactory:
         if line_views(self._job.stage)[self._line].teacher_vocabulary == "own_tokens":
             encoded = self._job.out / SCRATCH / "encoded" / (self._line or "stage") / "teacher"
             return Companion(opened.network, forward, own_tokens=OwnTokens(opened, encoded))
-        return Companion(opened.network, forward)
+        shared_ids = None if self._shared_tokens is None else self._shared_tokens.shared_ids
+        return Companion(opened.network, forward, shared_ids=shared_ids)
 
     def trained(self, name: str, head: str, config: PretrainedConfig) -> Companion:
         """A network of `config` with `head` that trains along with the stage's own.

@@ -54,6 +54,11 @@ class SharedTokens:
         """int64 [V]: the teacher's id of each token, that of its unknown token where it has none."""
         _LOG.info("the teacher has %.1f %% of the student's tokens", 100 * ordinary / int((~special).sum()))
 
+    @property
+    def shared_ids(self) -> Tensor:
+        """int64 [V]: the teacher's id of each token, −1 where it has none."""
+        return torch.where(self.shared, self.ids, -1)
+
     def read(self, batch: Batch) -> dict[Field, Any]:
         """`batch` in the ids of the teacher."""
         return {name: self._translated(value) if name in TOKENS else value for name, value in batch.items()}

@@ -45,6 +45,7 @@ def token_ids(tokenizer: PreTrainedTokenizerFast, counts: NDArray[np.int64]) -> 
         sentinels=tuple(sentinels),
         counts=counts,
         texts=texts_of(tokenizer),
+        student_tokens=tokenizer.init_kwargs.get("student_tokens", 0),
     )
 
 
@@ -104,6 +105,7 @@ class PlainBatches:
         )
         self.ids = token_ids(tokenizer, stream.counts)
         has = {"mask": self.ids.mask >= 0, "sentinels": bool(self.ids.sentinels)}
+        has["student_tokens"] = self.ids.student_tokens > 0
         for corruption in corruptions:
             # the tokenizer of a checkpoint is known only at this point; annotations look for the marks of speakers
             if lacking := sorted(need for need in corruption.needs_tokens if not has.get(need, True)):

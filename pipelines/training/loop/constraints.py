@@ -10,7 +10,7 @@ import pytorch_lightning as lightning
 from pytorch_lightning.callbacks import Callback
 
 from pipelines.models.opening import ModelRecord, RecordedChange
-from pipelines.parts.compressions import Compression
+from pipelines.parts.compressions import Compression, StatefulConstraint
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -37,10 +37,25 @@ class Constraints(Callback):
         self.network, self.changes, self.stage, self.steps = network, changes, stage, steps
         self._constraints: list[tuple[Callable[[float], None], bool]] = []
         """Each with whether it is made in the course of this stage."""
+        self._restored: dict[str, Any] = {}
 
     def on_train_start(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
         made = [(one.compression.constraint(self.network, one.modules), one.compression) for one in self.changes]
         self._constraints = [(keep, by in self.stage.compression) for keep, by in made if keep is not None]
+        for number, (keep, _) in enumerate(self._constraints):
+            if isinstance(keep, StatefulConstraint) and (state := self._restored.get(str(number))):
+                keep.restore(state)
+
+    def state_dict(self) -> dict[str, Any]:
+        """By the number of the constraint, for the checkpoint."""
+        return {
+            str(number): keep.state()
+            for number, (keep, _) in enumerate(self._constraints)
+            if isinstance(keep, StatefulConstraint)
+        }
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self._restored = state_dict  # the constraints are made when the first step begins
 
     def on_train_batch_end(
         self, trainer: lightning.Trainer, pl_module: lightning.LightningModule, outputs: Any, batch: Any, batch_idx: int

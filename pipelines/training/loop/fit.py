@@ -96,7 +96,7 @@ def fit(job: Job) -> Result:
         save_companions(made, exported, line)
         save_modules(modules[line], exported, line)
     for conversion in conversions:
-        conversion.convert(exported, load_classifier(exported), job.out)
+        conversion.convert(exported, load_classifier(exported), job.out, calibration)
     metrics = {**result.metrics, **measured, **mixed_layers(network)}
     return result.model_copy(update={"parameters": parameters, "metrics": metrics, "compiled": bool(accelerators)})
 

@@ -124,7 +124,7 @@ class StageModule(lightning.LightningModule):
         step = TrainingStep(
             fields, {}, line.network, line.call_companion, line.needed_signals, line.overwritable_signals, line.modules
         )
-        step.progress = self._progress
+        step.companions, step.progress = line.companions, self._progress
         if self.partition.ranks > 1:
             step.all_gather = lambda rows: process_group.all_gather_rows(rows if micro_batch.counted else rows[:0])
         for objective in line.objectives:

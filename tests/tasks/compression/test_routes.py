@@ -117,6 +117,7 @@ def test_a_route_is_one_file_of_a_project_and_comes_before_a_shipped_one(tmp_pat
             "description: x\nstages:\n  bad: {}\n  teacher: {}\n",
             "bad.yaml:4: 'teacher' is the name of a stage that every",
         ),
+        ("saves: money\nstages:\n  bad: {}\n", "bad.yaml:1: saves: 'money' is unknown; write bytes or time"),
         ("stages:\n  bad: {}\n  half: {}\n", "route 'bad' has a stage 'half' too"),
     ],
 )

@@ -71,6 +71,7 @@ def test_an_ability_is_offered_by_whom_it_should_be(ability: Ability) -> None:
         Ability.ENCODER_DECODER: {"bart", "t5"},
         Ability.DISCRIMINATOR: {"electra"},
         Ability.ONE_STACK: encoders | {"gpt2", "mobilebert", "modernbert", "xlnet"},
+        Ability.LAYERED: encoders - {"albert"} | {"gpt2", "mobilebert", "modernbert"},
         Ability.WITHIN_DOCUMENTS: encoders | {"gpt2", "modernbert"},
         Ability.ATTENTION_SCORES: {"mobilebert", "bert", "roberta", "electra"},
         Ability.VISIBILITY: encoders,
