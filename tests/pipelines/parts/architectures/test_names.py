@@ -35,7 +35,8 @@ def test_its_stacks_are_all_its_lists_of_layers(architecture: Architecture, toke
     assert list(architecture.stacks) == list(lists)
     for path, names in architecture.stacks.items():
         assert len(lists[path]) == getattr(network.config, names.count_key)
-        width = getattr(network.config, architecture.width)
+        # layers of a bottleneck compute at another width than that of the states
+        width = getattr(network.config, "true_hidden_size", getattr(network.config, architecture.width))
         for layer in lists[path]:
             if names.feed_forward is not None:
                 inner, outer = (layer.get_submodule(name) for name in names.feed_forward)
