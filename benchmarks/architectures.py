@@ -16,7 +16,7 @@ from benchmarks.harness.paced import Loop, Paces, pace
 from benchmarks.harness.record import Figure, Goal, Measured
 from benchmarks.harness.stages import Stages, tables
 from benchmarks.harness.turns import ratio
-from benchmarks.trained_networks import ROWS, Row
+from benchmarks.trained_networks import ROWS, TrainedNetwork
 from pipelines.models.opening import open_tokenizer
 from pipelines.recipe.job import Job
 from pipelines.vocabulary import Field
@@ -96,7 +96,7 @@ def labels_of(batch: dict[Field, Any]) -> Any:
     return labels
 
 
-def planned(setting: Setting, name: str, row: Row, text: dict[str, Path]) -> Stages:
+def planned(setting: Setting, name: str, row: TrainedNetwork, text: dict[str, Path]) -> Stages:
     """The stages of the row `name`, before any of them is made."""
     recipe = RECIPE.format(
         name=name, tokenizer=row.tokenizer, vocabulary=2048 if setting.quick else row.vocabulary,
@@ -123,7 +123,7 @@ def write_rows(job: Job, initial: Path, steps: int, into: Path) -> Path:
     return into
 
 
-def paced(stages: Stages, row: Row) -> Paces:
+def paced(stages: Stages, row: TrainedNetwork) -> Paces:
     """The turns of a stage and of its plain loops."""
     setting = stages.setting
     initial = stages.make("initial")

@@ -11,7 +11,7 @@ LETTERS = "letter_size: 16, filters: [[1, 16], [2, 32], [3, 64], [4, 64]], highw
 
 
 @dataclass(frozen=True)
-class Row:
+class TrainedNetwork:
     """How a network is trained; parts as a recipe spells them."""
 
     backbone: str
@@ -36,34 +36,36 @@ def encoder(
     positions: str = "positions: 512, ",
     tokenizer: str = "wordpiece",
     network: str = MASKED,
-) -> Row:
+) -> TrainedNetwork:
     """An encoder that predicts masked tokens."""
-    return Row(transformer(architecture, dims, positions), tokenizer=tokenizer, network=network)
+    return TrainedNetwork(transformer(architecture, dims, positions), tokenizer=tokenizer, network=network)
 
 
-def decoder(architecture: str) -> Row:
+def decoder(architecture: str) -> TrainedNetwork:
     """A decoder that predicts the next token."""
     return causal(transformer(architecture, GPT_DIMS), network=CAUSAL, tokenizer="gpt_bpe", vocabulary=30522)
 
 
-def causal(backbone: str, network: str | None = None, tokenizer: str = "words", vocabulary: int = 10_000) -> Row:
+def causal(
+    backbone: str, network: str | None = None, tokenizer: str = "words", vocabulary: int = 10_000
+) -> TrainedNetwork:
     """A network that predicts the next token."""
-    return Row(backbone, "causal_lm", "causal_lm", "", tokenizer, vocabulary, framed=False, network=network)
+    return TrainedNetwork(backbone, "causal_lm", "causal_lm", "", tokenizer, vocabulary, framed=False, network=network)
 
 
-def both_sides(backbone: str) -> Row:
+def both_sides(backbone: str) -> TrainedNetwork:
     """A network of two directions that predicts the next and the previous word."""
-    return Row(backbone, "bidirectional_lm", "bidirectional_lm", "", "spelled_words", 10_000, framed=False)
+    return TrainedNetwork(backbone, "bidirectional_lm", "bidirectional_lm", "", "spelled_words", 10_000, framed=False)
 
 
-def on_states(backbone: str, tokenizer: str = "wordpiece") -> Row:
+def on_states(backbone: str, tokenizer: str = "wordpiece") -> TrainedNetwork:
     """A network without a head of its own that predicts masked tokens."""
-    return Row(backbone, head="masked_lm_on_states", tokenizer=tokenizer)
+    return TrainedNetwork(backbone, head="masked_lm_on_states", tokenizer=tokenizer)
 
 
-ROWS: dict[str, Row] = {
+ROWS: dict[str, TrainedNetwork] = {
     "albert": encoder("albert", f"embedding_size: 128, {BERT_DIMS}"),
-    "bart": Row(
+    "bart": TrainedNetwork(
         transformer(
             "bart",
             "d_model: 256, encoder_layers: 4, decoder_layers: 4, encoder_attention_heads: 4, "
@@ -85,7 +87,7 @@ ROWS: dict[str, Row] = {
     "openai-gpt": decoder("openai-gpt"),
     "roberta": encoder("roberta", tokenizer="byte_bpe"),
     "studied_transformer": encoder("studied_transformer"),
-    "t5": Row(
+    "t5": TrainedNetwork(
         transformer(
             "t5", "d_model: 256, d_kv: 64, d_ff: 1024, num_layers: 4, num_decoder_layers: 4, num_heads: 4", positions=""
         ),
@@ -99,7 +101,7 @@ ROWS: dict[str, Row] = {
     "awd_lstm": causal("{name: awd_lstm, hidden_size: 256, inner_size: 512}"),
     "bigru": on_states("{name: bigru, hidden_size: 256, num_hidden_layers: 4, embedding_size: 256}"),
     "bilstm": on_states("{name: bilstm, hidden_size: 256, num_hidden_layers: 4, embedding_size: 256}"),
-    "context2vec": Row(
+    "context2vec": TrainedNetwork(
         "{name: context2vec, embedding_size: 256, lstm_size: 256, inner_size: 512, hidden_size: 256}",
         "context_to_word", "context_to_word", "every_word, {name: negative_samples, samples: 10}", "words", 10_000,
         framed=False,
@@ -120,7 +122,7 @@ ROWS: dict[str, Row] = {
         "{name: transformer_xl, hidden_size: 256, num_hidden_layers: 4, num_attention_heads: 4, "
         "intermediate_size: 1024, memory_length: 128}"
     ),
-    "word_vectors": Row(
+    "word_vectors": TrainedNetwork(
         "{name: word_vectors, hidden_size: 256}", "{name: noise_prediction, architecture: skip_gram}",
         "negative_sampling", "context_windows, {name: negative_samples, samples: 5}", "words", 10_000, framed=False,
     ),
