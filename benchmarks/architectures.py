@@ -60,16 +60,16 @@ def title(name: str) -> str:
 
 class Architectures(Benchmark):
     """All variants start from the same weights and have the environment that a launcher sets, the same threads, fused
-    AdamW, clipping and bfloat16. Where transformers has the network, or can open ours, the plain loop calls it with
+    AdamW, clipping and precision. Where transformers has the network, or can open ours, the plain loop calls it with
     labels on rows that were corrupted before the measurement, and once more compiled (`torch.compile`): the faster of
     the two counts. Elsewhere it is our network, batches and objective in a bare loop on torch's own kernels."""
 
     name = "architectures"
     what = (
         "Tokens per second of pre-training every architecture and every backbone that trains by gradients, four layers "
-        "of 256 where it has layers, rows of 128 tokens, 4,096 tokens per step, each one's default dropout, bfloat16: "
-        "a stage as a launcher trains it, compared with a plain loop over transformers' own network of the same size, "
-        "or over ours where transformers has none."
+        "of 256 where it has layers, rows of 128 tokens, 4,096 tokens per step, each one's default dropout, in the "
+        "precision that suits the processor: a stage as a launcher trains it, compared with a plain loop over "
+        "transformers' own network of the same size, or over ours where transformers has none."
     )
     slow = True
     goals: ClassVar[tuple[Goal, ...]] = tuple(Goal(figure=title(name), at_least=1) for name in ROWS)
@@ -134,9 +134,11 @@ def paced(stages: Stages, row: TrainedNetwork) -> Paces:
     else:
         steps = QUICK_STEPS if setting.quick else KEPT_STEPS
         rows = write_rows(job, initial, steps, stages.folder / "rows.npz")
+        chosen = job.stage.optimizer
         settings = {
             "model": str(initial), "rows": str(rows), "network": row.network, "threads": setting.threads,
-            "lr": 5e-4, "weight_decay": 0.01, "clip": job.stage.optimizer.clip,
+            "bfloat16": chosen.precision == "bf16-mixed", "lr": chosen.lr, "weight_decay": chosen.weight_decay,
+            "clip": chosen.clip,
         }  # fmt: skip
         for variant, compiled in ((PLAIN, False), *(() if setting.quick else ((COMPILED, True),))):
             order = stages.folder / f"{variant}.json"

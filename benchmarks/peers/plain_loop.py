@@ -36,7 +36,7 @@ def main(order: Path) -> int:
     )
     for step in range(sys.maxsize):
         gate.step()
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast("cpu", torch.bfloat16, enabled=settings["bfloat16"]):
             loss = network(**batches[step % len(batches)]).loss
         loss.backward()
         if settings["clip"]:
