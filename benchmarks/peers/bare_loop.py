@@ -12,8 +12,8 @@ from typing import Any
 from benchmarks.harness.gate import Gate
 
 
-def main(order: Path) -> int:
-    """Train until the measurement ends."""
+def train(order: Path, *, accelerated: bool) -> int:
+    """Train until the measurement ends; `accelerated`: whether the network has a stage's accelerators."""
     import torch
 
     from pipelines.lineage.results import COMPILED
@@ -33,7 +33,7 @@ def main(order: Path) -> int:
     tokenizer = open_tokenizer(job.start)
     network = assemble(stage, job.start, tokenizer, {"": None}, job.runtime.accelerator)
     set_dropout(network, stage.dropout)
-    for one in installed_accelerators():  # a stage's network has them; only the loop is to differ
+    for one in installed_accelerators() if accelerated else ():
         one.accelerate([network], (job.cache or job.out) / COMPILED)
     (batches,) = batches_of(job, {"": None}, tokenizer).lines
     matrices = [one for one in network.parameters() if one.ndim > 1]
@@ -64,4 +64,5 @@ def main(order: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    # only the loop is to differ
+    sys.exit(train(Path(sys.argv[1]), accelerated=True))

@@ -37,11 +37,38 @@ class BilstmConfig(PretrainedConfig):
 
 
 class BilstmPreTrainedModel(AttentionFreeModel):
-    """Base class of the network: configuration, names and weight initialisation."""
+    """Base class of networks of such layers: configuration, names, weight initialisation, and the reading of features.
+
+    A subclass has the attribute `features`, a list of `FeatureReader`.
+    """
 
     config_class = BilstmConfig
     base_model_prefix = "bilstm"
     _input_embed_layer = "embeddings"
+    features: nn.ModuleList
+
+    @property
+    def readers(self) -> list[FeatureReader]:
+        """The networks that are read, in the order of their vectors."""
+        return [reader for reader in self.features if isinstance(reader, FeatureReader)]
+
+    def read_features(
+        self,
+        ids: Tensor | None,
+        mask: Tensor | None,
+        words: Tensor | None,
+        states: tuple[tuple[Tensor, ...] | None, ...] | None,
+    ) -> list[Tensor]:
+        """The vectors [B, L, width] of each network that is read, by the fields of a batch with their names after
+        `feature_`; known `states` stand in place of the networks that they are the states of."""
+        vectors = []
+        for number, reader in enumerate(self.readers):
+            known = states[number] if states is not None else None
+            if known is None:
+                assert ids is not None and mask is not None and words is not None
+                known = reader.states(ids[:, number], mask[:, number], words[:, number])
+            vectors.append(reader.combine(known))
+        return vectors
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
@@ -70,11 +97,6 @@ class BilstmModel(BilstmPreTrainedModel):
         )
         self.post_init()  # type: ignore[no-untyped-call]  # transformers does not type it
 
-    @property
-    def readers(self) -> list[FeatureReader]:
-        """The networks that are read, in the order of their vectors."""
-        return [reader for reader in self.features if isinstance(reader, FeatureReader)]
-
     def forward(
         self,
         input_ids: Tensor,
@@ -91,16 +113,8 @@ class BilstmModel(BilstmPreTrainedModel):
         both directions side by side, 0 at padding; the first of `hidden_states` is what the first layer reads.
         """
         inputs = [] if self.embeddings is None else [self.embeddings(input_ids)]
-        for number, reader in enumerate(self.readers):
-            known = feature_states[number] if feature_states is not None else None
-            if known is None:
-                assert feature_ids is not None and feature_mask is not None and feature_words is not None
-                known = reader.states(feature_ids[:, number], feature_mask[:, number], feature_words[:, number])
-            inputs.append(reader.combine(known))
-        states = torch.cat(inputs, dim=-1)
-        lengths = (
-            torch.full_like(input_ids[:, 0], input_ids.shape[1]) if attention_mask is None else attention_mask.sum(1)
-        )
+        inputs += self.read_features(feature_ids, feature_mask, feature_words, feature_states)
+        states, lengths = torch.cat(inputs, dim=-1), row_lengths(input_ids, attention_mask)
         hidden_states = [states]
         states = self.input_dropout(states)
         # half precision gains nothing at this width, and a packed LSTM has no such kernel on every device
@@ -111,6 +125,11 @@ class BilstmModel(BilstmPreTrainedModel):
         return BaseModelOutput(
             last_hidden_state=states, hidden_states=tuple(hidden_states) if output_hidden_states else None
         )
+
+
+def row_lengths(ids: Tensor, mask: Tensor | None) -> Tensor:
+    """int64 [B]: the number of tokens of each of the rows `ids` [B, L]; L where there is no `mask` [B, L]."""
+    return torch.full_like(ids[:, 0], ids.shape[1]) if mask is None else mask.sum(1)
 
 
 def run_packed(layer: nn.LSTM, states: Tensor, lengths: Tensor) -> Tensor:

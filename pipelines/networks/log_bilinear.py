@@ -13,9 +13,10 @@ import torch
 from torch import Tensor, nn
 from transformers import AutoModel, AutoModelForCausalLM, PretrainedConfig
 from transformers import initialization as init
-from transformers.modeling_outputs import BaseModelOutput, CausalLMOutput
+from transformers.modeling_outputs import BaseModelOutput
 
 from pipelines.networks.attention_free import AttentionFreeModel, register_architecture
+from pipelines.networks.word_context import WordContextForCausalLM, preceding_words
 
 
 class LogBilinearConfig(PretrainedConfig):
@@ -84,32 +85,22 @@ class LogBilinearModel(LogBilinearPreTrainedModel):
 
         Padding on the right does not affect the tokens before it; `attention_mask` is ignored.
         """
-        vectors, before = self.embeddings(input_ids), self.config.order - 2
-        length = vectors.shape[1]
-        padded = torch.cat([self.start.to(vectors.dtype).expand(len(vectors), before, -1), vectors], 1)
+        vectors = self.embeddings(input_ids)
         states = torch.zeros_like(vectors)
-        for back, weights in enumerate(self.contexts):
-            words = padded[:, before - back : before - back + length]
+        preceding = preceding_words(vectors, self.start, self.config.order)
+        for words, weights in zip(preceding, self.contexts, strict=True):
             states = states + (words * weights if self.config.diagonal else words @ weights.T)
         return BaseModelOutput(
             last_hidden_state=states, hidden_states=(vectors, states) if output_hidden_states else None
         )
 
 
-class LogBilinearForCausalLM(LogBilinearPreTrainedModel):
+class LogBilinearForCausalLM(WordContextForCausalLM, LogBilinearPreTrainedModel):
     """The language model: every word scores by its own vector."""
 
+    backbone_class = LogBilinearModel
+    log_bilinear: LogBilinearModel
     _tied_weights_keys = {"lm_head.weight": "log_bilinear.embeddings.weight"}  # noqa: RUF012  # of transformers
-
-    def __init__(self, config: LogBilinearConfig) -> None:
-        super().__init__(config)
-        self.log_bilinear = LogBilinearModel(config)
-        self.lm_head = nn.Linear(config.hidden_size, config.vocab_size)
-        self.post_init()  # type: ignore[no-untyped-call]  # transformers does not type it
-
-    def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> CausalLMOutput:
-        """Scores [B, L, V] of the token after each of `input_ids` [B, L]."""
-        return CausalLMOutput(logits=self.lm_head(self.log_bilinear(input_ids).last_hidden_state))
 
 
 def register_auto_classes() -> None:

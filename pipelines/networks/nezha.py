@@ -18,22 +18,16 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers import AutoModel, AutoModelForMaskedLM, AutoModelForPreTraining, BertConfig
+from transformers import BertConfig
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
-from transformers.models.bert.modeling_bert import (
-    BertEncoder,
-    BertForMaskedLM,
-    BertForPreTraining,
-    BertModel,
-    BertOnlyMLMHead,
-    BertPooler,
-    BertPreTrainedModel,
-    BertPreTrainingHeads,
-    BertSelfAttention,
-    eager_attention_forward,
-)
+from transformers.models.bert.modeling_bert import BertSelfAttention, eager_attention_forward
 
-from pipelines.networks.attention_free import register_architecture
+from pipelines.networks.bert_variants import (
+    BertVariantForMaskedLM,
+    BertVariantForPreTraining,
+    BertVariantModel,
+    register_variant,
+)
 
 LONGEST_WAVE = 10000.0
 """Wave length of the last pair of elements, in tokens and multiples of 2π."""
@@ -48,7 +42,7 @@ class NezhaConfig(BertConfig):
 class NezhaEmbeddings(nn.Module):
     """The sum of the vectors of tokens and token types, normalised."""
 
-    def __init__(self, config: NezhaConfig) -> None:
+    def __init__(self, config: BertConfig) -> None:
         super().__init__()
         self.word_embeddings = nn.Embedding(config.vocab_size, config.hidden_size, padding_idx=config.pad_token_id)
         self.token_type_embeddings = nn.Embedding(config.type_vocab_size, config.hidden_size)
@@ -73,7 +67,7 @@ class NezhaEmbeddings(nn.Module):
 class NezhaSelfAttention(BertSelfAttention):
     """Self-attention whose keys and values know how far they are from the query."""
 
-    def __init__(self, config: NezhaConfig, layer_idx: int) -> None:
+    def __init__(self, config: BertConfig, layer_idx: int) -> None:
         super().__init__(config, layer_idx=layer_idx)  # type: ignore[no-untyped-call]  # transformers has no types
         if self.attention_head_size % 2:
             raise ValueError(
@@ -126,55 +120,34 @@ def _turn(vectors: Tensor, sines: Tensor, cosines: Tensor) -> Tensor:
     return torch.stack([first * cosines + second * sines, second * cosines - first * sines], dim=-1).flatten(-2)
 
 
-class NezhaModel(BertModel):
+class NezhaModel(BertVariantModel):
     """The backbone."""
 
     config_class = NezhaConfig
 
-    def __init__(self, config: NezhaConfig, add_pooling_layer: bool = True) -> None:
-        # BERT's own constructor would build embeddings and attention that are not these
-        BertPreTrainedModel.__init__(self, config)
-        self.config = config
-        self.gradient_checkpointing = False
-        self.embeddings = NezhaEmbeddings(config)  # type: ignore[assignment]  # BERT's have positions
-        self.encoder = BertEncoder(config)
-        for number, layer in enumerate(self.encoder.layer):
-            layer.get_submodule("attention").self = NezhaSelfAttention(config, number)
-        self.pooler = BertPooler(config) if add_pooling_layer else None
-        self.post_init()  # type: ignore[no-untyped-call]  # transformers does not type it
+    @staticmethod
+    def input_embeddings(config: BertConfig) -> nn.Module:
+        return NezhaEmbeddings(config)
+
+    @staticmethod
+    def self_attention(config: BertConfig, number: int) -> nn.Module:
+        return NezhaSelfAttention(config, number)
 
 
-class NezhaForMaskedLM(BertForMaskedLM):
+class NezhaForMaskedLM(BertVariantForMaskedLM):
     """The backbone below a prediction of masked tokens."""
 
     config_class = NezhaConfig
-
-    def __init__(self, config: NezhaConfig) -> None:
-        BertPreTrainedModel.__init__(self, config)
-        self.bert = NezhaModel(config, add_pooling_layer=False)
-        self.cls = BertOnlyMLMHead(config)
-        self.post_init()  # type: ignore[no-untyped-call]  # transformers does not type it
+    backbone_class = NezhaModel
 
 
-class NezhaForPreTraining(BertForPreTraining):
+class NezhaForPreTraining(BertVariantForPreTraining):
     """The backbone below a prediction of masked tokens and of pairs of segments."""
 
     config_class = NezhaConfig
-
-    def __init__(self, config: NezhaConfig) -> None:
-        BertPreTrainedModel.__init__(self, config)
-        self.bert = NezhaModel(config)
-        self.cls = BertPreTrainingHeads(config)
-        self.post_init()  # type: ignore[no-untyped-call]  # transformers does not type it
+    backbone_class = NezhaModel
 
 
 def register_auto_classes() -> None:
     """Register this architecture with the Auto classes of transformers."""
-    register_architecture(
-        NezhaConfig,
-        {
-            AutoModel: NezhaModel,
-            AutoModelForMaskedLM: NezhaForMaskedLM,
-            AutoModelForPreTraining: NezhaForPreTraining,
-        },
-    )
+    register_variant(NezhaConfig, NezhaModel, NezhaForMaskedLM, NezhaForPreTraining)

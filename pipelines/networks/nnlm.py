@@ -13,9 +13,10 @@ import torch
 from torch import Tensor, nn
 from transformers import AutoModel, AutoModelForCausalLM, PretrainedConfig
 from transformers import initialization as init
-from transformers.modeling_outputs import BaseModelOutput, CausalLMOutput
+from transformers.modeling_outputs import BaseModelOutput
 
 from pipelines.networks.attention_free import AttentionFreeModel, register_architecture
+from pipelines.networks.word_context import WordContextForCausalLM, preceding_words
 
 
 class NnlmConfig(PretrainedConfig):
@@ -85,11 +86,8 @@ class NnlmModel(NnlmPreTrainedModel):
 
         Padding on the right does not affect the tokens before it; `attention_mask` is ignored.
         """
-        vectors, before = self.embeddings(input_ids), self.config.order - 2
-        length = vectors.shape[1]
-        padded = torch.cat([self.start.to(vectors.dtype).expand(len(vectors), before, -1), vectors], 1)
-        # the latest word first
-        context = torch.cat([padded[:, before - back : before - back + length] for back in range(before + 1)], -1)
+        vectors = self.embeddings(input_ids)
+        context = torch.cat(list(preceding_words(vectors, self.start, self.config.order)), -1)
         states = torch.tanh(self.hidden(context))
         if self.config.direct:
             states = torch.cat([states, context.to(states.dtype)], -1)
@@ -98,18 +96,11 @@ class NnlmModel(NnlmPreTrainedModel):
         )
 
 
-class NnlmForCausalLM(NnlmPreTrainedModel):
+class NnlmForCausalLM(WordContextForCausalLM, NnlmPreTrainedModel):
     """The language model: a linear layer from the state to the scores of the vocabulary."""
 
-    def __init__(self, config: NnlmConfig) -> None:
-        super().__init__(config)
-        self.nnlm = NnlmModel(config)
-        self.lm_head = nn.Linear(config.hidden_size, config.vocab_size)
-        self.post_init()  # type: ignore[no-untyped-call]  # transformers does not type it
-
-    def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> CausalLMOutput:
-        """Scores [B, L, V] of the token after each of `input_ids` [B, L]."""
-        return CausalLMOutput(logits=self.lm_head(self.nnlm(input_ids).last_hidden_state))
+    backbone_class = NnlmModel
+    nnlm: NnlmModel
 
 
 def register_auto_classes() -> None:

@@ -15,20 +15,15 @@ import math
 
 import torch
 from torch import Tensor, nn
-from transformers import AutoModel, AutoModelForMaskedLM, AutoModelForPreTraining
-from transformers.models.bert.modeling_bert import (
-    BertEncoder,
-    BertForMaskedLM,
-    BertForPreTraining,
-    BertModel,
-    BertOnlyMLMHead,
-    BertPooler,
-    BertPreTrainedModel,
-    BertPreTrainingHeads,
-    BertSelfAttention,
-)
+from transformers import BertConfig
+from transformers.models.bert.modeling_bert import BertSelfAttention
 
-from pipelines.networks.attention_free import register_architecture
+from pipelines.networks.bert_variants import (
+    BertVariantForMaskedLM,
+    BertVariantForPreTraining,
+    BertVariantModel,
+    register_variant,
+)
 from pipelines.networks.nezha import LONGEST_WAVE, NezhaConfig, NezhaEmbeddings, NezhaSelfAttention
 
 LEARNED, SINUSOIDAL, RELATIVE, NONE = KINDS = ("learned", "sinusoidal", "relative", "none")
@@ -90,63 +85,52 @@ class StudiedEmbeddings(NezhaEmbeddings):
         return super().forward(token_type_ids=token_type_ids, inputs_embeds=vectors)
 
 
-class StudiedTransformerModel(BertModel):
+class StudiedTransformerModel(BertVariantModel):
     """The backbone. Raises ValueError for values of its own two keys that there are not."""
 
     config_class = StudiedTransformerConfig
 
     def __init__(self, config: StudiedTransformerConfig, add_pooling_layer: bool = True) -> None:
-        # BERT's own constructor would build embeddings and attention that are not these
-        BertPreTrainedModel.__init__(self, config)
         if config.position_kind not in KINDS:
             raise ValueError(f"position_kind: {config.position_kind!r} is none of {', '.join(KINDS)}")
         if not isinstance(config.scaled_products, bool):
             raise ValueError(f"scaled_products: {config.scaled_products!r} is neither true nor false")
-        self.config = config
-        self.gradient_checkpointing = False
-        self.embeddings = StudiedEmbeddings(config)  # type: ignore[assignment]  # BERT's have learned positions
-        self.encoder = BertEncoder(config)
+        super().__init__(config, add_pooling_layer)
+
+    @staticmethod
+    def input_embeddings(config: BertConfig) -> nn.Module:
+        assert isinstance(config, StudiedTransformerConfig)
+        return StudiedEmbeddings(config)
+
+    @staticmethod
+    def self_attention(config: BertConfig, number: int) -> nn.Module:
+        assert isinstance(config, StudiedTransformerConfig)
         kind = NezhaSelfAttention if config.position_kind == RELATIVE else BertSelfAttention
-        for number, layer in enumerate(self.encoder.layer):
-            attention = kind(config, layer_idx=number)
-            if not config.scaled_products:
-                attention.scaling = 1.0
-            layer.get_submodule("attention").self = attention
-        self.pooler = BertPooler(config) if add_pooling_layer else None
-        self.post_init()  # type: ignore[no-untyped-call]  # transformers does not type it
+        attention = kind(config, layer_idx=number)
+        if not config.scaled_products:
+            attention.scaling = 1.0
+        return attention
 
 
-class StudiedTransformerForMaskedLM(BertForMaskedLM):
+class StudiedTransformerForMaskedLM(BertVariantForMaskedLM):
     """The backbone below a prediction of masked tokens."""
 
     config_class = StudiedTransformerConfig
-
-    def __init__(self, config: StudiedTransformerConfig) -> None:
-        BertPreTrainedModel.__init__(self, config)
-        self.bert = StudiedTransformerModel(config, add_pooling_layer=False)
-        self.cls = BertOnlyMLMHead(config)
-        self.post_init()  # type: ignore[no-untyped-call]  # transformers does not type it
+    backbone_class = StudiedTransformerModel
 
 
-class StudiedTransformerForPreTraining(BertForPreTraining):
+class StudiedTransformerForPreTraining(BertVariantForPreTraining):
     """The backbone below a prediction of masked tokens and of pairs of segments."""
 
     config_class = StudiedTransformerConfig
-
-    def __init__(self, config: StudiedTransformerConfig) -> None:
-        BertPreTrainedModel.__init__(self, config)
-        self.bert = StudiedTransformerModel(config)
-        self.cls = BertPreTrainingHeads(config)
-        self.post_init()  # type: ignore[no-untyped-call]  # transformers does not type it
+    backbone_class = StudiedTransformerModel
 
 
 def register_auto_classes() -> None:
     """Register this architecture with the Auto classes of transformers."""
-    register_architecture(
+    register_variant(
         StudiedTransformerConfig,
-        {
-            AutoModel: StudiedTransformerModel,
-            AutoModelForMaskedLM: StudiedTransformerForMaskedLM,
-            AutoModelForPreTraining: StudiedTransformerForPreTraining,
-        },
+        StudiedTransformerModel,
+        StudiedTransformerForMaskedLM,
+        StudiedTransformerForPreTraining,
     )

@@ -17,7 +17,7 @@ from transformers import AutoModel
 from transformers.modeling_outputs import BaseModelOutput
 
 from pipelines.networks.attention_free import register_architecture
-from pipelines.networks.bilstm import BilstmConfig, BilstmPreTrainedModel, run_packed
+from pipelines.networks.bilstm import BilstmConfig, BilstmPreTrainedModel, row_lengths, run_packed
 from pipelines.networks.features import FeatureReader
 
 
@@ -49,11 +49,6 @@ class TaglmModel(BilstmPreTrainedModel):
         )
         self.post_init()  # type: ignore[no-untyped-call]  # transformers does not type it
 
-    @property
-    def readers(self) -> list[FeatureReader]:
-        """The networks that are read, in the order of their vectors."""
-        return [reader for reader in self.features if isinstance(reader, FeatureReader)]
-
     def forward(
         self,
         input_ids: Tensor,
@@ -69,9 +64,7 @@ class TaglmModel(BilstmPreTrainedModel):
         The states of a layer [B, L, H] are both directions side by side, 0 at padding; the first of `hidden_states` are
         the embeddings. What the second layer reads, [B, L, H + F], is none of them.
         """
-        lengths = (
-            torch.full_like(input_ids[:, 0], input_ids.shape[1]) if attention_mask is None else attention_mask.sum(1)
-        )
+        lengths = row_lengths(input_ids, attention_mask)
         hidden_states: list[Tensor] = [self.embeddings(input_ids)]
         states = self.input_dropout(hidden_states[0])
         # half precision gains nothing at this width, and a packed LSTM has no such kernel on every device
@@ -80,30 +73,13 @@ class TaglmModel(BilstmPreTrainedModel):
                 if number:
                     states = self.inner_dropout(states)
                 if number == 1:
-                    read = self._read(feature_ids, feature_mask, feature_words, feature_states)
+                    read = self.read_features(feature_ids, feature_mask, feature_words, feature_states)
                     states = torch.cat([states, *(one.to(states.dtype) for one in read)], dim=-1)
                 states = run_packed(cast("nn.LSTM", layer), states, lengths)
                 hidden_states.append(states)
         return BaseModelOutput(
             last_hidden_state=states, hidden_states=tuple(hidden_states) if output_hidden_states else None
         )
-
-    def _read(
-        self,
-        ids: Tensor | None,
-        mask: Tensor | None,
-        words: Tensor | None,
-        states: tuple[tuple[Tensor, ...] | None, ...] | None,
-    ) -> list[Tensor]:
-        """The vectors [B, L, width] of each network that is read; known `states` stand in its place."""
-        vectors = []
-        for number, reader in enumerate(self.readers):
-            known = states[number] if states is not None else None
-            if known is None:
-                assert ids is not None and mask is not None and words is not None
-                known = reader.states(ids[:, number], mask[:, number], words[:, number])
-            vectors.append(reader.combine(known))
-        return vectors
 
 
 def register_auto_classes() -> None:

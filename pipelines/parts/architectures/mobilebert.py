@@ -46,6 +46,8 @@ class MobileBert(Architecture, name="mobilebert"):
     positions = "max_position_embeddings"
     token_types = ("type_vocab_size", 2)
     embedding_tables = Bert.embedding_tables
+    # a linear layer over three neighbours' vectors comes before the sum, so that no module reads that of the tables
+    embedding_sum = None
     masked_lm: ClassVar[tuple[str, ...]] = ("cls.predictions",)
     pooler: ClassVar[tuple[str, ...]] = ("pooler",)
 

@@ -24,7 +24,7 @@ class Nezha(Architecture, name="nezha"):
         path: names._replace(attention=None, heads=None) for path, names in Bert.stacks.items()
     }
     token_types = Bert.token_types
-    embedding_tables = ("embeddings.word_embeddings", "embeddings.token_type_embeddings")
+    embedding_tables: ClassVar[tuple[str, ...]] = ("embeddings.word_embeddings", "embeddings.token_type_embeddings")
     embedding_sum = Bert.embedding_sum
     masked_lm: ClassVar[tuple[str, ...]] = Bert.masked_lm
     segment_pairs: ClassVar[tuple[str, ...]] = Bert.segment_pairs

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from pipelines.parts.backbones.unbounded import UnboundedBackbone
-from pipelines.vocabulary import Ability
+from pipelines.parts.backbones.bidirectional import BidirectionalBackbone
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedTokenizerFast
 
 
-class Taglm(UnboundedBackbone, name="taglm"):
+class Taglm(BidirectionalBackbone, name="taglm"):
     """BiLSTM layers above embeddings of its own; the second reads the features of the stage beside the first.
 
     Features are none of its input, unlike in `bilstm`: what a language model knows of a word meets what the tagger
@@ -23,26 +22,11 @@ class Taglm(UnboundedBackbone, name="taglm"):
     paper = "arXiv:1705.00108"
 
     hidden_size: int = Field(300, gt=1)
-    """Width of a layer's output, in elements, half of them from each direction."""
     num_hidden_layers: int = Field(2, ge=2)
-    """Number of layers, each in both directions."""
     embedding_size: int = Field(100, gt=0)
     """Width of the trained vector of each token, random at first."""
-    input_dropout: float = Field(0.5, ge=0, lt=1)
-    """Share of the elements dropped of what the first layer reads."""
     inner_dropout: float = Field(0.25, ge=0, lt=1)
     """Share of the elements dropped of the outputs of every layer but the top."""
-
-    @field_validator("hidden_size")
-    @classmethod
-    def _has_halves(cls, value: int) -> int:
-        if value % 2:
-            raise ValueError("an even number: half of the elements come from each direction")
-        return value
-
-    @property
-    def offers(self) -> frozenset[Ability]:
-        return frozenset({Ability.FEATURES, Ability.ONE_STACK})
 
     def config(self, tokenizer: PreTrainedTokenizerFast, length: int) -> PretrainedConfig:
         from pipelines.networks.taglm import TaglmConfig, register_auto_classes
@@ -51,4 +35,4 @@ class Taglm(UnboundedBackbone, name="taglm"):
         return TaglmConfig(vocab_size=len(tokenizer), pad_token_id=tokenizer.pad_token_id, **dict(self))
 
     def tiny(self) -> Self:
-        return self.model_copy(update={"hidden_size": 32, "num_hidden_layers": 2, "embedding_size": 16})
+        return super().tiny().model_copy(update={"num_hidden_layers": 2})

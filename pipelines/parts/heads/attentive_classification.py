@@ -2,40 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field as Option
 
-from pipelines.parts.heads import Batch, Head, Signals, backbone_inputs
+from pipelines.parts.heads import Batch
 from pipelines.parts.heads.class_labels import class_labels
-from pipelines.parts.heads.layer_signals import LAYERS, NEED_ABILITIES, layer_signals
-from pipelines.parts.heads.pooled_text import encode_texts, highest
+from pipelines.parts.heads.class_scores import ClassScoresHead
+from pipelines.parts.heads.layer_signals import LAYERS, NEED_ABILITIES
+from pipelines.parts.heads.pooled_text import encode_texts
 from pipelines.vocabulary import Ability, Field, Signal
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
-    from pipelines.task_families import Answer, Row, Task
+    from pipelines.task_families import Row, Task
     from pipelines.task_families.encoding import EncodedExamples
 
 
-class AttentiveClassificationHead(Head, name="attentive_classification"):
+class AttentiveClassificationHead(ClassScoresHead, name="attentive_classification"):
     """Class scores of a text from an LSTM above the backbone, its states weighted by self-attention.
 
     On a backbone that is a language model, the next tokens are still predicted, by its own embeddings.
     """
 
     paper = "arXiv:1902.10547"
-    needs = frozenset({Field.INPUT_IDS, Field.ATTENTION_MASK})
     provides = LAYERS | {Signal.LOGITS, Signal.NEXT_LOGITS}
-    needs_abilities = frozenset({Ability.ONE_STACK})
     needs_ability_for: ClassVar[Mapping[Signal, Ability]] = {**NEED_ABILITIES, Signal.NEXT_LOGITS: Ability.CAUSAL}
     reads = frozenset({"text_classification", "pair_classification"})
-    labels = frozenset({Field.LABELS})
-    answers_from: ClassVar[frozenset[Signal]] = frozenset({Signal.LOGITS})
     annotates = True
 
     size: int = Option(100, ge=0)
@@ -44,15 +39,12 @@ class AttentiveClassificationHead(Head, name="attentive_classification"):
     def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
         from pipelines.networks.attentive_classifier import AttentiveClassifier
 
-        labels = task.labels if task else ()
         config.attentive_size = self.size
-        config.id2label = dict(enumerate(labels))
-        config.label2id = {label: index for index, label in enumerate(labels)}
+        self._name_classes(config, task)
         return AttentiveClassifier(config)
 
     def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
-        outputs = network(**backbone_inputs(batch, network), output_hidden_states=bool(LAYERS & requested))
-        signals = {Signal.LOGITS: outputs.logits, **layer_signals(network, outputs, requested)}
+        outputs, signals = self._read(network, batch, requested)
         if Signal.NEXT_LOGITS in requested:
             # transformers types it as a module
             signals[Signal.NEXT_LOGITS] = network.next_logits(outputs.last_hidden_state)  # type: ignore[operator]
@@ -71,13 +63,3 @@ class AttentiveClassificationHead(Head, name="attentive_classification"):
         if answers:
             encoded.values[Field.LABELS] = class_labels(examples, task)
         return encoded
-
-    def answer(
-        self,
-        network: PreTrainedModel,
-        encoded: EncodedExamples,
-        outputs: Iterable[tuple[NDArray[np.int64], Batch, Signals]],
-        task: Task,
-        tokenizer: PreTrainedTokenizerFast,
-    ) -> list[Answer]:
-        return [task.labels[index] for index in highest(encoded, outputs)]

@@ -11,9 +11,8 @@ from pipelines.errors import DataError
 from pipelines.parts.heads import Batch, Signals
 from pipelines.parts.heads.layer_signals import LAYERS
 from pipelines.parts.heads.pooled_text import PooledTextHead, highest
-from pipelines.parts.heads.token_rows import TokenRows, column, refuse_empty, token_rows
-from pipelines.task_families.columns import Columns
-from pipelines.task_families.encoding import EncodedExamples, FieldArrays
+from pipelines.parts.heads.row_groups import RowGroups
+from pipelines.parts.heads.token_rows import column, refuse_empty, token_rows
 from pipelines.task_families.excerpt import number_of
 from pipelines.task_families.tokenized import RowTexts
 from pipelines.task_families.writing_systems import join_words
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
     from pipelines.task_families import Answer, Row, Task
+    from pipelines.task_families.encoding import EncodedExamples
 
 
 class MultipleChoiceHead(PooledTextHead, name="multiple_choice"):
@@ -75,7 +75,7 @@ class MultipleChoiceHead(PooledTextHead, name="multiple_choice"):
         sources = RowTexts.of(task.annotations, examples, numbers, pairs, [("", "choices")] * len(pairs))
         rows = token_rows(pairs, tokenizer, length, keep_end=True, sources=sources)
         refuse_empty(rows, examples, numbers)
-        return EncodedChoices(examples, rows, counts, _answers(examples, counts) if answers else None)
+        return RowGroups(examples, rows, counts, Field.CHOICES, _answers(examples, counts) if answers else None)
 
     def answer(
         self,
@@ -86,40 +86,6 @@ class MultipleChoiceHead(PooledTextHead, name="multiple_choice"):
         tokenizer: PreTrainedTokenizerFast,
     ) -> list[Answer]:
         return [int(index) for index in highest(encoded, outputs)]
-
-
-class EncodedChoices(EncodedExamples):
-    """Encoded questions, each an item of several rows."""
-
-    def __init__(
-        self, examples: Sequence[Row], rows: TokenRows, counts: NDArray[np.int64], answers: NDArray[np.int64] | None
-    ) -> None:
-        self.examples, self.owners = examples, np.arange(len(examples), dtype=np.int64)
-        self._rows, self._counts, self._answers = rows, counts, answers
-        self._firsts = np.cumsum(counts) - counts
-        self.lengths = np.add.reduceat(rows.lengths, self._firsts) if len(examples) else self.owners
-
-    def collate(self, chosen: NDArray[np.int64]) -> FieldArrays:
-        """[B · K, L] rows, K the largest number of choices in the batch. Rows of missing choices have a single token,
-        so that a mean over tokens is defined and no next token is predicted."""
-        widest = int(self._counts[chosen].max())
-        columns = np.arange(widest)
-        exists = columns < self._counts[chosen][:, None]
-        rows = self._firsts[chosen][:, None] + np.where(exists, columns, 0)
-        fields = self._rows.batch(rows.ravel().tolist())
-        fields[Field.ATTENTION_MASK][~exists.ravel(), 1:] = 0
-        fields[Field.CHOICES] = exists.astype(np.int64)
-        if self._answers is not None:
-            fields[Field.LABELS] = self._answers[chosen]
-        return fields
-
-    def columns(self) -> Columns:
-        answers: Columns = {} if self._answers is None else {"answers": self._answers}
-        return {**self._rows.columns(), "counts": self._counts, **answers}
-
-    def with_columns(self, examples: Sequence[Row], columns: Columns) -> EncodedChoices:
-        rows = self._rows.with_columns(columns)
-        return EncodedChoices(examples, rows, columns["counts"], columns.get("answers"))
 
 
 def _answers(examples: Sequence[Row], counts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
-from pipelines.components import listed
-from pipelines.errors import DataError
 from pipelines.parts.heads import Batch, Signals
+from pipelines.parts.heads.class_labels import class_labels
 from pipelines.parts.heads.layer_signals import LAYERS
 from pipelines.parts.heads.pooled_text import PooledTextHead, encode_texts, highest, one_order
-from pipelines.parts.heads.token_rows import column
-from pipelines.task_families.excerpt import number_of
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
@@ -57,7 +53,7 @@ class SequenceClassificationHead(PooledTextHead, name="sequence_classification")
     ) -> EncodedExamples:
         encoded = encode_texts(examples, task, tokenizer, length, self.both_orders)
         if answers:
-            encoded.values[Field.LABELS] = _class_indices(examples, task)
+            encoded.values[Field.LABELS] = class_labels(examples, task)
         return encoded
 
     def answer(
@@ -69,14 +65,3 @@ class SequenceClassificationHead(PooledTextHead, name="sequence_classification")
         tokenizer: PreTrainedTokenizerFast,
     ) -> list[Answer]:
         return [task.labels[index] for index in highest(encoded, outputs)]
-
-
-def _class_indices(examples: Sequence[Row], task: Task) -> NDArray[np.int64]:
-    indices = {label: index for index, label in enumerate(task.labels)}
-    for index, label in enumerate(column(examples, "label")):
-        if label not in indices:
-            raise DataError(
-                f"example {number_of(examples, index)}: no training example has its label {label!r}; known: "
-                f"{listed(indices)}"
-            )
-    return np.asarray([indices[example["label"]] for example in examples], dtype=np.int64)

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from pydantic import Field as Option
 
-from pipelines.parts.heads import Batch, Head, Signals, backbone_inputs
+from pipelines.parts.heads import Batch
 from pipelines.parts.heads.class_labels import class_labels
-from pipelines.parts.heads.layer_signals import LAYERS, NEED_ABILITIES, layer_signals
-from pipelines.parts.heads.pooled_text import PAIR, EncodedTexts, highest, is_pair
+from pipelines.parts.heads.class_scores import ClassScoresHead
+from pipelines.parts.heads.pooled_text import PAIR, EncodedTexts, is_pair
 from pipelines.parts.heads.token_rows import column, refuse_empty, token_rows
 from pipelines.task_families.tokenized import RowTexts
-from pipelines.vocabulary import Ability, Field, Signal
+from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
-    from pipelines.task_families import Answer, Row, Task
+    from pipelines.task_families import Row, Task
     from pipelines.task_families.encoding import EncodedExamples
 
 
-class SiameseClassificationHead(Head, name="siamese_classification"):
+class SiameseClassificationHead(ClassScoresHead, name="siamese_classification"):
     """Class scores of a pair from the vectors of its texts, [u, v, |u − v|, u · v], or of a text from its vector.
 
     The encoder never sees both texts of a pair at once, so that what it learns from pairs is a vector of a single text.
@@ -32,13 +31,7 @@ class SiameseClassificationHead(Head, name="siamese_classification"):
     """
 
     paper = "arXiv:1705.02364"
-    needs = frozenset({Field.INPUT_IDS, Field.ATTENTION_MASK})
-    provides = LAYERS | {Signal.LOGITS}
-    needs_abilities = frozenset({Ability.ONE_STACK})
-    needs_ability_for = NEED_ABILITIES
     reads = frozenset({"pair_classification", "text_classification"})
-    labels = frozenset({Field.LABELS})
-    answers_from: ClassVar[frozenset[Signal]] = frozenset({Signal.LOGITS})
     annotates = True
 
     pooling: Literal["max", "mean", "last"] = "max"
@@ -50,16 +43,14 @@ class SiameseClassificationHead(Head, name="siamese_classification"):
     def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
         from pipelines.networks.siamese import SiameseNetwork
 
-        labels = task.labels if task else ()
         config.siamese_pooling, config.siamese_hidden = self.pooling, self.hidden
         config.siamese_texts = 2 if task is not None and is_pair(task) else 1
-        config.id2label = dict(enumerate(labels))
-        config.label2id = {label: index for index, label in enumerate(labels)}
+        self._name_classes(config, task)
         return SiameseNetwork(config)
 
     def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
-        outputs = network(**backbone_inputs(batch, network), output_hidden_states=bool(LAYERS & requested))
-        return {Signal.LOGITS: outputs.logits, **layer_signals(network, outputs, requested)}
+        _, signals = self._read(network, batch, requested)
+        return signals
 
     def encode(
         self,
@@ -82,13 +73,3 @@ class SiameseClassificationHead(Head, name="siamese_classification"):
         if answers:
             encoded.values[Field.LABELS] = class_labels(examples, task)
         return encoded
-
-    def answer(
-        self,
-        network: PreTrainedModel,
-        encoded: EncodedExamples,
-        outputs: Iterable[tuple[NDArray[np.int64], Batch, Signals]],
-        task: Task,
-        tokenizer: PreTrainedTokenizerFast,
-    ) -> list[Answer]:
-        return [task.labels[index] for index in highest(encoded, outputs)]

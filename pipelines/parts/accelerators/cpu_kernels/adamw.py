@@ -93,12 +93,14 @@ class TensorTable:
         self._gradients = [self._values_and_rows(one) for one in gradients]
         self.entries["gradient"] = [values.data_ptr() for values, _ in self._gradients]
         self.entries["rows"] = [_address(rows) for _, rows in self._gradients]
-        self.entries["count"] = [0 if rows is None else len(rows) for _, rows in self._gradients]
+        self.entries["count"] = [0 if rows is None else len(values) for values, rows in self._gradients]
 
     @staticmethod
     def _values_and_rows(gradient: Tensor) -> tuple[Tensor, Tensor | None]:
         if gradient.is_sparse:
-            return gradient._values().contiguous(), gradient._indices()[0].contiguous()
+            values, rows = gradient._values().contiguous(), gradient._indices()[0].contiguous()
+            # an empty tensor has the address 0, which the kernels read as "dense": one index that is not counted
+            return values, rows if len(rows) else rows.new_zeros(1)
         return gradient if gradient.is_contiguous() else gradient.contiguous(), None
 
     def norm(self) -> float:

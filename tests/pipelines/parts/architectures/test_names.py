@@ -35,7 +35,7 @@ def test_its_stacks_are_all_its_lists_of_layers(architecture: Architecture, toke
     assert list(architecture.stacks) == list(lists)
     for path, names in architecture.stacks.items():
         assert len(lists[path]) == getattr(network.config, names.count_key)
-        # MobileBERT's layers compute at another width than its states have
+        # layers of a bottleneck compute at another width than that of the states
         width = getattr(network.config, "true_hidden_size", getattr(network.config, architecture.width))
         for layer in lists[path]:
             if names.feed_forward is not None:

@@ -65,12 +65,12 @@ def test_an_ability_is_offered_by_whom_it_should_be(ability: Ability) -> None:
     encoders = like_bert | {"roberta", "electra"}
     expected = {
         Ability.BIDIRECTIONAL: encoders | {"mobilebert", "modernbert", "xlnet"},
-        Ability.CAUSAL: {"gpt2"},
+        Ability.CAUSAL: {"gpt2", "openai-gpt"},
         Ability.TWO_STREAM: {"xlnet"},
         Ability.MEMORY: {"xlnet"},
         Ability.ENCODER_DECODER: {"bart", "t5"},
         Ability.DISCRIMINATOR: {"electra"},
-        Ability.ONE_STACK: encoders | {"gpt2", "mobilebert", "modernbert", "xlnet"},
+        Ability.ONE_STACK: encoders | {"gpt2", "mobilebert", "modernbert", "openai-gpt", "xlnet"},
         Ability.LAYERED: encoders - {"albert"} | {"gpt2", "mobilebert", "modernbert"},
         Ability.WITHIN_DOCUMENTS: encoders | {"gpt2", "modernbert"},
         Ability.ATTENTION_SCORES: {"mobilebert", "bert", "roberta", "electra"},

@@ -123,6 +123,26 @@ def test_a_checkpoint_goes_on_with_the_same_bits() -> None:
     assert all(torch.equal(one, other) for one, other in zip(through.parameters(), resumed.parameters(), strict=True))
 
 
+@pytest.mark.parametrize("begin", [0, 3])
+@pytest.mark.parametrize("clip", [math.inf, 0.01])
+def test_look_ups_of_nothing_but_padding_decay_the_table(begin: int, clip: float) -> None:
+    """A gradient of no rows, in the first step or once some rows have moments."""
+    found = []
+    for rows in (True, False):
+        network, optimizer = made(KernelEmbedding, rows, tied=False, padding=0)
+        optimizer.clip = clip
+        train(network, optimizer, 0, begin)
+        optimizer.zero_grad()
+        network(torch.zeros(3, 7, dtype=torch.int64)).backward()
+        leaf = optimizer._row_leaves.get(network.words.weight)
+        assert not rows or (leaf is not None and leaf.grad is not None and leaf.grad._nnz() == 0)
+        optimizer.step()
+        train(network, optimizer, begin, begin + 3)
+        found.append(network)
+    for one, other in zip(found[0].parameters(), found[1].parameters(), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-6)
+
+
 def test_a_table_may_train_by_turns() -> None:
     network, optimizer = made(KernelEmbedding, True, tied=False)
     train(network, optimizer, 0, 2)
