@@ -59,7 +59,7 @@ class EarlyExitClassifier(SequenceClassifier):
         answered = _FirstSure(self, attention_mask)
         hooks = [layer.register_forward_hook(answered.after) for layer in [*self._layers[0]][:-1]]
         try:
-            outputs = super().forward(input_ids, attention_mask, **others)
+            outputs = super().forward(input_ids, attention_mask, False, **others)
         finally:
             self._layers[0].stop = False
             for hook in hooks:

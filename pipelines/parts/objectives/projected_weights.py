@@ -95,16 +95,16 @@ class ProjectedWeights(Objective, name="projected_weights"):
                 f"objective {self.name}: student and teacher have other weights, such as {other[0]}; give both the "
                 "same architecture and as many layers"
             )
-        for name, own, other, table in weight_pairs(network, teacher):
+        for pair in weight_pairs(network, teacher):
+            own, wide = pair.own.shape, pair.other.shape
             fits = [
-                one == wide or ((one, wide) in widths and not (table and axis == 0))
-                for axis, (one, wide) in enumerate(zip(own.shape, other.shape, strict=False))
+                one == two or ((one, two) in widths and not (pair.table and axis == 0))
+                for axis, (one, two) in enumerate(zip(own, wide, strict=False))
             ]
-            if own.ndim != other.ndim or not all(fits):
+            if len(own) != len(wide) or not all(fits):
                 raise RecipeError(
-                    f"objective {self.name}: {name} has the shape {tuple(own.shape)} in the student and "
-                    f"{tuple(other.shape)} in its teacher; a projection maps {', '.join(WIDTHS)}, and the rest must be "
-                    "equal"
+                    f"objective {self.name}: {pair.name} has the shape {tuple(own)} in the student and {tuple(wide)} "
+                    f"in its teacher; a projection maps {', '.join(WIDTHS)}, and the rest must be equal"
                 )
 
 
@@ -130,9 +130,10 @@ def weight_pairs(student: PreTrainedModel, teacher: Companion) -> Iterator[Weigh
     tables = {id(one.weight) for one in student.base_model.modules() if isinstance(one, nn.Embedding)}
     wide = dict(teacher.network.base_model.named_parameters())
     tokens = student.get_input_embeddings().weight
-    for name, own in student.base_model.named_parameters():
-        other, table = wide[name], id(own) in tables
-        if own is tokens and teacher.shared_ids is not None:
+    for name, parameter in student.base_model.named_parameters():
+        own: Tensor = parameter
+        other: Tensor = wide[name]
+        if parameter is tokens and teacher.shared_ids is not None:
             ids = teacher.shared_ids.to(own.device)
             own, other = own[: len(ids)][ids >= 0], other[ids[ids >= 0]]
-        yield WeightPair(name, own.float(), other.detach().float(), table)
+        yield WeightPair(name, own.float(), other.detach().float(), id(parameter) in tables)
