@@ -75,8 +75,7 @@ class Field(FieldWord):
     TARGET_MAPPING = "target_mapping"
     """float32 [B, T, L]: row t is the one-hot position of the t-th predicted token of its sequence."""
     REPLACED = "replaced"
-    """int64 [B, L]: 1 where a generator's token replaces the original; written by the objective that samples from the
-    generator."""
+    """int64 [B, L]: 1 where a generator's token replaces the original; the objective that samples writes it."""
     PARTNER = "partner"
     """int64 [B]: index of the row with the other half of the same passage; −1 where the halves share no document."""
     SEGMENT_LABELS = "segment_labels"
@@ -95,8 +94,7 @@ class Field(FieldWord):
     TAG_LABELS = "tag_labels"
     """int64 [B, L]: tag of each token that begins a word, −100 elsewhere."""
     ANSWERABLE = "answerable"
-    """int64 [B, L]: 1 for the tokens of the context, in which the answer is searched; 0 for the question and special
-    tokens."""
+    """int64 [B, L]: 1 for tokens of the context, in which the answer is; 0 for the question and special tokens."""
     SPAN_LABELS = "span_labels"
     """int64 [B, 2]: first and last token of the answer; 0, 0 where the row does not contain it."""
     CHOICES = "choices"

@@ -26,15 +26,15 @@ class WeightProjection(nn.Module):
             {name: nn.Parameter(torch.randn(to, of) / of**0.5) for name, (to, of) in sizes.items()}
         )
 
-    def forward(self, weight: Tensor, narrow: torch.Size, wide: torch.Size, *, table: bool) -> Tensor:
-        """`weight`, of the shape `wide` (up: `narrow`), projected to the shape of the other network; of a `table`, each
+    def forward(self, weight: Tensor, small: torch.Size, large: torch.Size, *, table: bool) -> Tensor:
+        """`weight`, of the shape `large` (up: `small`), projected to the shape of the other network; of a `table`, each
         row."""
-        for axis, (one, other) in enumerate(zip(narrow, wide, strict=True)):
+        for axis, (one, other) in enumerate(zip(small, large, strict=True)):
             if self._name(one, other) in self.matrices and not (table and axis == 0):
                 matrix = self.matrices[self._name(one, other)].to(weight.dtype)
                 weight = torch.tensordot(weight, matrix, ([axis], [1])).movedim(-1, axis)
         return weight
 
     @staticmethod
-    def _name(narrow: int, wide: int) -> str:
-        return f"{narrow}_of_{wide}"
+    def _name(small: int, large: int) -> str:
+        return f"{small}_of_{large}"
