@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pytest
@@ -21,9 +21,12 @@ from pipelines.parts.estimates.word2vec import Word2Vec
 from pipelines.parts.estimates.word_prototypes import WordPrototypes
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from transformers import PretrainedConfig
 
 SIZE, WIDTH, END = 20, 4, 1
+Configured: TypeAlias = "Callable[..., PretrainedConfig]"
 
 
 def text_in(folder: Path) -> TokenFile:
@@ -34,7 +37,7 @@ def text_in(folder: Path) -> TokenFile:
     return TokenFile(folder / "tokens.bin", "uint16", tuple(np.bincount(ids, minlength=SIZE).tolist()), END, (0, END))
 
 
-def weights_of(estimate: Estimation, config: type[PretrainedConfig], folder: Path, seed: int) -> list[np.ndarray]:
+def weights_of(estimate: Estimation, config: Configured, folder: Path, seed: int) -> list[np.ndarray]:
     folder.mkdir()
     space = Workspace(folder, lambda units, home: run_units(units, home, 1), seed)
     weights = estimate.weights(text_in(folder), config(vocab_size=SIZE, hidden_size=WIDTH), space)
@@ -55,7 +58,7 @@ def weights_of(estimate: Estimation, config: type[PretrainedConfig], folder: Pat
     ids=lambda one: one.name if isinstance(one, Estimation) else "",
 )
 def test_every_seed_is_a_draw_and_a_seed_draws_the_same(
-    estimate: Estimation, config: type[PretrainedConfig], tmp_path: Path
+    estimate: Estimation, config: Configured, tmp_path: Path
 ) -> None:
     first, again, other = (weights_of(estimate, config, tmp_path / str(n), seed) for n, seed in enumerate((3, 3, 4)))
     assert type(estimate).draws
