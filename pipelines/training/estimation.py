@@ -60,7 +60,7 @@ def estimate(job: Job) -> Result:
     def run(units: Sequence[CountingUnit], home: Path) -> Sequence[Path]:
         return run_units(units, home, threads)
 
-    workspace = Workspace(job.out / SCRATCH / COUNTED, run)
+    workspace = Workspace(job.out / SCRATCH / COUNTED, run, job.seed)
     workspace.folder.mkdir(parents=True, exist_ok=True)
     weights = stage.estimate.weights(text, config, workspace)
     network = _network(job, config, weights)

@@ -2,8 +2,9 @@
 
     token stream ──▶ count, in units of work ──▶ weights of the backbone ──▶ a model folder like any other
 
-An estimate is a function of the text alone: no seed, no order of batches and no number of processes affects it. One
-that leaves weights of the backbone random says so (`draws`): those depend on the seed of the stage.
+An estimate by counting is a function of the text alone: no seed, no order of batches and no number of processes affects
+it. One that is trained in a random order, or leaves weights of the backbone random, says so (`draws`): those depend on
+the seed of the stage as well.
 """
 
 from __future__ import annotations
@@ -70,6 +71,8 @@ class Workspace:
     folder: Path
     run: Callable[[Sequence[CountingUnit], Path], Sequence[Path]]
     """(units, home) → folders of the units in `home`, computed in several processes unless they exist."""
+    seed: int = 0
+    """Seed of the stage, for an estimate that `draws`."""
 
 
 class Estimation(Component):
@@ -78,7 +81,7 @@ class Estimation(Component):
     needs_abilities: ClassVar[frozenset[Ability]]
     """Abilities that tell the backbones whose weights it can estimate."""
     draws: ClassVar[bool] = False
-    """Whether weights of the backbone that it does not estimate stay random."""
+    """Whether the weights depend on the seed: estimated in a random order or from random weights, or left random."""
     reads_pairs: ClassVar[bool] = False
     """Whether a document is to be two texts, such as a sentence and its translation."""
 

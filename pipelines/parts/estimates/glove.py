@@ -22,14 +22,14 @@ class Glove(Estimation, name="glove"):
     """Vectors and biases minimise Σ f(x) (w · w̃ + b + b̃ − log x)² over the cells x of the matrix of neighbours that
     are not 0, by AdaGrad; a word's vector is w + w̃ (§4.2).
 
-    Cells are read in an order that is random, but the same for every seed, from vectors that are, too: the weights are
-    a function of the text alone. Gradients of a batch of cells are summed for each word before AdaGrad divides them;
-    the authors' code takes one step for each cell, in as many threads as race for the tables. Special tokens, and words
-    without neighbours, have vectors of 0.
+    Cells are read in a random order, from random vectors, both by the seed of the stage. Gradients of a batch of cells
+    are summed for each word before AdaGrad divides them; the authors' code takes one step for each cell, in as many
+    threads as race for the tables. Special tokens, and words without neighbours, have vectors of 0.
     """
 
     paper = "doi:10.3115/v1/D14-1162"
     needs_abilities: ClassVar[frozenset[Ability]] = frozenset({Ability.STATIC})
+    draws: ClassVar[bool] = True
 
     window: PositiveInt = 10
     """Tokens on each side that are neighbours; one at distance d counts 1 / d."""
@@ -65,7 +65,7 @@ class Glove(Estimation, name="glove"):
             logs=np.log(matrix.data).astype(np.float32),
         )
         for epoch in range(self.epochs):
-            unit = FactorEpoch(workspace.folder, epoch, size, width, self.lr, self.batch_cells)
+            unit = FactorEpoch(workspace.folder, epoch, size, width, self.lr, self.batch_cells, workspace.seed)
             (finished,) = workspace.run([unit], workspace.folder)
         with np.load(finished / STATE) as stored:
             tables = torch.from_numpy(stored["tables"])

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from torch import Generator, Tensor
 
 CELLS, STATE = "cells.npz", "state.npz"
+MOST_EPOCHS = 1024
+"""More epochs than an estimate may have: no two pairs of an epoch and a seed share a generator."""
 
 
 def weighting(counts: NDArray[np.float64], cutoff: float, power: float) -> NDArray[np.float64]:
@@ -76,6 +78,7 @@ class FactorEpoch:
     width: int
     rate: float
     batch: int
+    seed: int = 0
 
     @property
     def name(self) -> str:
@@ -86,7 +89,7 @@ class FactorEpoch:
 
         with np.load(self.home / CELLS) as stored:
             cells = CellBatch(*(torch.from_numpy(stored[name]) for name in CellBatch._fields))
-        generator = torch.Generator().manual_seed(self.epoch)
+        generator = torch.Generator().manual_seed(self.epoch + self.seed * MOST_EPOCHS)
         tables, squares = self._state(generator)
         order = torch.randperm(len(cells.logs), generator=generator)
         total = 0.0

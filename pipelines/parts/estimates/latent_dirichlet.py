@@ -22,7 +22,7 @@ class LatentDirichlet(Estimation, name="latent_dirichlet"):
     """A word's vector is the probability of each topic given the word: as many topics as the vector has elements.
 
     Topics are those of scikit-learn, by variational Bayes over small batches of documents (Hoffman, Blei & Bach 2010),
-    from weights that are random but the same for every seed. With λ, the expected counts [K, V] of a word in a topic,
+    from weights that are random by the seed of the stage. With λ, the expected counts [K, V] of a word in a topic,
 
         p(topic | word) = λ(topic, word) / Σ over topics λ(topic, word)
 
@@ -32,6 +32,7 @@ class LatentDirichlet(Estimation, name="latent_dirichlet"):
 
     paper = "Blei, Ng & Jordan 2003"
     needs_abilities: ClassVar[frozenset[Ability]] = frozenset({Ability.STATIC})
+    draws: ClassVar[bool] = True
 
     epochs: int = Field(2, ge=1, le=1000)
     """Passes over the documents. With tens of thousands of them few are enough (Hoffman et al. 2010, §4)."""
@@ -49,18 +50,18 @@ class LatentDirichlet(Estimation, name="latent_dirichlet"):
                 f"{text.path}: {int(filled.sum())} documents of {len(real)} words have no {topics} topics; lower "
                 "backbone.hidden_size, or give the stage more text"
             )
-        expected = self.topic_counts(counts[filled][:, real], topics)
+        expected = self.topic_counts(counts[filled][:, real], topics, workspace.seed)
         vectors = np.zeros((text.vocabulary_size, topics), dtype=np.float32)
         vectors[real] = topics * (expected / expected.sum(axis=0)).T - 1
         return {"embeddings.weight": vectors}
 
-    def topic_counts(self, counts: Any, topics: int) -> NDArray[np.float64]:
+    def topic_counts(self, counts: Any, topics: int, seed: int = 0) -> NDArray[np.float64]:
         """λ [K, V] of a sparse matrix [D, V] of the occurrences of words in documents."""
         from sklearn.decomposition import LatentDirichletAllocation
 
         model = LatentDirichletAllocation(
             topics, learning_method="online", max_iter=self.epochs, batch_size=self.batch_documents,
-            total_samples=counts.shape[0], random_state=0,
+            total_samples=counts.shape[0], random_state=seed,
         )  # fmt: skip
         expected: NDArray[np.float64] = model.fit(counts).components_
         return expected

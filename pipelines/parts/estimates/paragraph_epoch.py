@@ -40,6 +40,7 @@ class ParagraphOptions:
     rate: float
     paragraph_steps: int
     batch_words: int
+    seed: int = 0
 
 
 def noise_probabilities(text: TokenFile, power: float) -> NDArray[np.float64]:
@@ -75,7 +76,7 @@ def pieces(text: TokenFile, size: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class ParagraphEpoch:
-    """A pass over all paragraphs in a random order that depends on its number alone."""
+    """A pass over all paragraphs in a random order that depends on its number and the seed."""
 
     home: Path
     """Folder with a folder for each finished epoch."""
@@ -90,7 +91,7 @@ class ParagraphEpoch:
     def __call__(self, folder: Path) -> None:
         import torch
 
-        random = np.random.default_rng(self.epoch)
+        random = np.random.default_rng((self.epoch, self.options.seed))
         state = {name: torch.from_numpy(values) for name, values in self._state(random).items()}
         loss = 0.0
         with torch.no_grad():

@@ -31,11 +31,12 @@ class ParagraphVectors(Estimation, name="paragraph_vectors"):
 
     A batch is some thousands of words, whole documents where they fit. Its paragraphs take a few steps of AdaGrad with
     the words frozen, as when a vector is inferred, then the words take one. Noise words are shared by a batch (Ji et
-    al. 2016). Random numbers are the same for every seed: the weights are a function of the text alone.
+    al. 2016). Random numbers are those of the stage's seed.
     """
 
     paper = "arXiv:1405.4053"
     needs_abilities: ClassVar[frozenset[Ability]] = frozenset({Ability.PARAGRAPHS})
+    draws: ClassVar[bool] = True
 
     epochs: int = Field(10, ge=1, le=1000)
     """Passes over the text."""
@@ -58,6 +59,7 @@ class ParagraphVectors(Estimation, name="paragraph_vectors"):
         options = ParagraphOptions(
             architecture=str(config.paragraph_architecture),
             width=int(config.hidden_size),
+            seed=workspace.seed,
             window=int(config.window),
             rate=self.lr,
             **{key: getattr(self, key) for key in ("samples", "power", "threshold", "paragraph_steps", "batch_words")},

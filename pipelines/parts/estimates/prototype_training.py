@@ -32,10 +32,11 @@ class PrototypeEstimation(Estimation):
     names, beginning with the words' own.
 
     Both times by AdaGrad, and by skip-gram with negative samples, whose noise a batch shares, or by a scorer of windows
-    and documents. Random numbers are the same for every seed: the weights are a function of the text alone.
+    and documents. Vectors and the order of the text are random by the seed of the stage.
     """
 
     needs_abilities: ClassVar[frozenset[Ability]] = frozenset({Ability.PROTOTYPES})
+    draws: ClassVar[bool] = True
 
     fewest: PositiveInt = 200
     """Fewest occurrences of a word with several prototypes."""
@@ -73,7 +74,7 @@ class PrototypeEstimation(Estimation):
         clustered = self.clustered(text)
         size, width, window = text.vocabulary_size, int(config.hidden_size), int(config.window)
         begin = workspace.folder / BEGIN
-        drawn = np.random.default_rng(0).random((size, width), dtype=np.float32)
+        drawn = np.random.default_rng(workspace.seed).random((size, width), dtype=np.float32)
         informative = informativeness(text)
         first = (drawn - np.float32(0.5)) / width
         np.savez(begin, vectors=first, outputs=np.zeros_like(drawn), informative=informative)
@@ -112,17 +113,17 @@ class PrototypeEstimation(Estimation):
     def _train(self, phase: str, text: TokenFile, begin: Path, window: int, workspace: Workspace) -> Path:
         """File with the vectors after the passes of a phase."""
         for epoch in range(self.epochs):
-            unit = self._epoch(phase, epoch, text, begin, window, workspace.folder)
+            unit = self._epoch(phase, epoch, text, begin, window, workspace)
             (finished,) = workspace.run([unit], workspace.folder)
         return finished / STATE
 
     def _epoch(
-        self, phase: str, epoch: int, text: TokenFile, begin: Path, window: int, home: Path
+        self, phase: str, epoch: int, text: TokenFile, begin: Path, window: int, workspace: Workspace
     ) -> SkipGramEpoch | RankingEpoch:
-        power, rate, batch = self.power, self.lr, self.batch_words
+        home, seed, power, rate, batch = workspace.folder, workspace.seed, self.power, self.lr, self.batch_words
         if self.learned_by == "skip_gram":
-            skip_gram = SkipGramOptions(window, self.samples, power, self.threshold, rate, batch)
+            skip_gram = SkipGramOptions(window, self.samples, power, self.threshold, rate, batch, seed)
             return SkipGramEpoch(home, phase, epoch, text, skip_gram, begin)
         document = self.learned_by == "windows_and_documents"
-        ranking = RankingOptions(2 * window - 1, self.hidden, document, power, rate, batch)
+        ranking = RankingOptions(2 * window - 1, self.hidden, document, power, rate, batch, seed)
         return RankingEpoch(home, phase, epoch, text, ranking, begin)

@@ -38,11 +38,12 @@ class RankingOptions:
     """Exponent of counts in the distribution of random words."""
     rate: float
     batch_words: int
+    seed: int = 0
 
 
 @dataclass(frozen=True)
 class RankingEpoch:
-    """A pass over all windows in an order that depends on its number alone."""
+    """A pass over all windows in an order that depends on its number and the seed."""
 
     home: Path
     """Folder with a folder for each finished pass."""
@@ -64,11 +65,11 @@ class RankingEpoch:
 
         with np.load(self.start) as stored:
             begin, weights = stored[VECTORS], torch.from_numpy(stored["informative"])
-        torch.manual_seed(0)
+        torch.manual_seed(self.options.seed)
         size, width = begin.shape
         scorer = RankingScorer(size, width, self.options.window, self.options.hidden, self.options.document)
         squares = self._continue(scorer, begin)
-        random, loss = np.random.default_rng(self.epoch), 0.0
+        random, loss = np.random.default_rng((self.epoch, self.options.seed)), 0.0
         tokens = self.text.tokens
         ends = np.flatnonzero(tokens == self.text.end)
         edges = np.cumsum(noise_probabilities(self.text, self.options.power))

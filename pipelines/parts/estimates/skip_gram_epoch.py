@@ -42,11 +42,12 @@ class SkipGramOptions:
     """Subsampling threshold of frequent words; 0 keeps all."""
     rate: float
     batch_words: int
+    seed: int = 0
 
 
 @dataclass(frozen=True)
 class SkipGramEpoch:
-    """A pass over the text in an order that depends on its number alone."""
+    """A pass over the text in an order that depends on its number and the seed."""
 
     home: Path
     """Folder with a folder for each finished pass."""
@@ -64,7 +65,7 @@ class SkipGramEpoch:
     def __call__(self, folder: Path) -> None:
         import torch
 
-        random = np.random.default_rng(self.epoch)
+        random = np.random.default_rng((self.epoch, self.options.seed))
         state = {name: torch.from_numpy(values) for name, values in self._state().items()}
         loss = 0.0
         with torch.no_grad():

@@ -22,13 +22,14 @@ class Word2Vec(Estimation, name="word2vec"):
     """Skip-gram or CBOW, against noise words or along the paths of a Huffman tree, by stochastic gradient descent whose
     rate falls linearly to nothing, as in the authors' code.
 
-    A step changes only the vectors of a few hundred words and of what they are compared with. Random numbers are the
-    same for every seed: the weights are a function of the text alone. The vectors of noise words and tree nodes are
-    left behind. Special tokens are no words, and keep random vectors.
+    A step changes only the vectors of a few hundred words and of what they are compared with. Initial vectors, windows,
+    noise and kept occurrences are random by the seed of the stage. The vectors of noise words and tree nodes are left
+    behind. Special tokens are no words, and keep random vectors.
     """
 
     paper = "arXiv:1310.4546"
     needs_abilities: ClassVar[frozenset[Ability]] = frozenset({Ability.STATIC})
+    draws: ClassVar[bool] = True
 
     architecture: Literal["skip_gram", "cbow"] = "skip_gram"
     """Whether each neighbour predicts the centre by itself, or the mean of all does."""
@@ -53,6 +54,7 @@ class Word2Vec(Estimation, name="word2vec"):
         require_words(text, self.name)
         options = Word2VecOptions(
             width=int(config.hidden_size),
+            seed=workspace.seed,
             rate=self.lr,
             **{name: getattr(self, name) for name in Word2VecOptions.__dataclass_fields__ if hasattr(self, name)},
         )

@@ -51,6 +51,7 @@ class Word2VecOptions:
     rate: float
     epochs: int
     batch_words: int
+    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,8 @@ class TrainingWindows:
 
 @dataclass(frozen=True)
 class Word2VecEpoch:
-    """A pass over the text in its order; windows, noise and kept occurrences are random by its number alone."""
+    """A pass over the text in its order; windows, noise and kept occurrences are random by its number and the
+    seed."""
 
     home: Path
     """Folder with a folder for each finished epoch."""
@@ -85,7 +87,7 @@ class Word2VecEpoch:
         threads = torch.get_num_threads()
         torch.set_num_threads(1)  # small products; and sums in one order, whatever the machine
         try:
-            random = np.random.default_rng(self.epoch)
+            random = np.random.default_rng((self.epoch, self.options.seed))
             state = {name: torch.from_numpy(values) for name, values in self._state(random).items()}
             loss, measured = 0.0, 0
             with torch.no_grad():
