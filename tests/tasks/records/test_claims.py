@@ -45,7 +45,7 @@ def test_a_claim_trains_what_it_compares_and_nothing_else(name: str, claim: str)
     recipe = LIBRARY.load(name)
     for part in measurements(recipe, recipe.claims[claim]).values():
         seeds = max(2, recipe.claims[claim].form.fewest_seeds)
-        reduced = recipe_of_claim(recipe, claim, seeds=seeds, stages=part.stages)
+        reduced = recipe_of_claim(recipe, claim, seeds=seeds, stages=part.stages, draws=1)
         assert all(reduced.compared(one).seeds == tuple(range(seeds)) for one in part.stages)
         stages, needed = reduced.stages, {one for one in part.stages if "/" not in one}
         if COMPARISON in stages:
@@ -117,7 +117,7 @@ def verdict_of_contrast(contrast: dict[str, Any], record: dict[str, Any], form: 
 def test_a_comparison_goes_from_the_baseline_to_the_system(name: str, claim: str) -> None:
     recipe = LIBRARY.load(name)
     form = recipe.claims[claim].form
-    stages = recipe_of_claim(recipe, claim).stages
+    stages = recipe_of_claim(recipe, claim, draws=1).stages
     if isinstance(form, PairForm) and not form.roles and COMPARISON in stages:
         assert stages[COMPARISON].start == (form.baseline, form.system)
         (compared,) = (*stages[COMPARISON].suite, *stages[COMPARISON].probes)
