@@ -12,7 +12,8 @@ MODEL ?=
 NAME ?=
 ONLY ?=
 WITHIN ?=
-JOBS ?= 2
+# one more than two cores: tests wait for servers and processes a quarter of their time
+JOBS ?= 3
 EXAMPLES ?= 2000
 
 BIN := .venv/bin
@@ -44,10 +45,10 @@ help: ## this list
 run: $(STAMP)-run $(if $(filter minilm,$(START)),$(STAMP)-minilm) ## raw text to a model [BUDGET=] [START=] [DATA=]
 	@$(BIN)/cursus run $(RUN)
 
-test: $(STAMP)-test ## the whole test suite, two tests at a time [JOBS=2]
+test: $(STAMP)-test ## the whole test suite, three tests at a time [JOBS=3]
 	@$(PYTEST)
 
-test-fast: $(STAMP)-test ## without servers, browsers, clusters, launchers, DVC and faults [JOBS=2]
+test-fast: $(STAMP)-test ## without servers, browsers, clusters, launchers, DVC and faults [JOBS=3]
 	@$(PYTEST) -m 'not slow_tier'
 
 mutants: $(STAMP)-test ## known mistakes, made one by one in a copy: the tests must see each of them
