@@ -17,7 +17,7 @@ from tests import tiers
 from tests.copied_sources import copy_sources
 
 ACCELERATORS = Path("pipelines/parts/accelerators")
-PYTEST = ("-m", "pytest", "-n", os.environ.get("JOBS", "2"), "--dist", "loadgroup", "--no-loadscope-reorder")
+PYTEST = ("-m", "pytest", "-n", os.environ.get("JOBS", "3"), "--dist", "loadgroup", "--no-loadscope-reorder")
 TOOLS = Path(sys.executable).parent
 
 
@@ -28,7 +28,7 @@ def main() -> int:
         copy_sources(copy)
         for accelerator in [path for path in (copy / ACCELERATORS).iterdir() if path.is_dir()]:
             shutil.rmtree(accelerator)
-        environment = {**os.environ, "PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = {**os.environ, "PYTHONPATH": folder}
         for command in (
             [str(TOOLS / "lint-imports")],
             [str(TOOLS / "mypy")],

@@ -17,6 +17,8 @@ from packaging.requirements import Requirement
 from pipelines.errors import DataError
 
 PROJECT = "cursus"
+OF_AN_EXTRA = re.compile(r""";\s*extra\s*==\s*(['"])[^'"]*\1\s*$""")
+"""A requirement of an extra and under no other condition: there are thousands, and parsing them takes a while."""
 _NOT_DOCUMENTATION = {"test", "tests", "idle_test", "lib2to3"}
 
 
@@ -36,7 +38,9 @@ def runtime_closure() -> dict[str, Distribution]:
             distributions_by_name[name] = distribution(name)
         except PackageNotFoundError:
             raise DataError(f"the package {name!r} is required but not installed: run 'pip install -e .'") from None
-        for text in distributions_by_name[name].requires or []:
+        for text in _header(distributions_by_name[name], "Requires-Dist"):
+            if OF_AN_EXTRA.search(text):
+                continue
             requirement = Requirement(text)
             if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
                 waiting.append(requirement.name)
@@ -46,7 +50,21 @@ def runtime_closure() -> dict[str, Distribution]:
 
 def versions() -> dict[str, str]:
     """Versions of Python and of each distribution, on which the documentation corpus depends."""
-    return {"python": platform.python_version()} | {name: item.version for name, item in runtime_closure().items()}
+    return {"python": platform.python_version()} | {
+        name: _header(item, "Version")[0] for name, item in runtime_closure().items()
+    }
+
+
+def _header(item: Distribution, name: str) -> list[str]:
+    """Values of a header of a distribution's metadata.
+
+    Read without `Distribution.metadata`, which parses the whole description: a second of every command.
+    """
+    text = item.read_text("METADATA")
+    if text is None:  # not from a wheel
+        return [str(value) for value in item.metadata.get_all(name) or []]
+    head = re.sub(r"\n[ \t]+", " ", text.partition("\n\n")[0])
+    return [line.partition(":")[2].strip() for line in head.splitlines() if line.startswith(f"{name}:")]
 
 
 def python_files(distributions: set[str] | None = None) -> dict[str, Path]:
