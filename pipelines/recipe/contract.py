@@ -39,7 +39,7 @@ def _documentation(member: type[Component]) -> Iterator[str]:
         yield "its class has no docstring that begins with a whole sentence"
     if not importlib.import_module(member.__module__).__doc__:
         yield "its module has no docstring that says what it is"
-    if member.__module__.rpartition(".")[2] != member.name:
+    if member.__module__.rpartition(".")[2] != member.name.replace("-", "_"):
         yield f"is called {member.name!r} in the file {member.__module__.rpartition('.')[2]}.py; give both one name"
     published = member.paper.startswith(("arXiv:", "doi:")) or re.search(r"\b(19|20)\d\d\b", member.paper)
     if member.paper and not published:
