@@ -109,7 +109,11 @@ CASES = {
             head="continuation",
             objective="sequence_to_sequence",
         ),
-        ("head: continuation does not put channels alongside the tokens", "crf_tagging, label_sets, multiple_choice, "),
+        (
+            "head: continuation does not put channels alongside the tokens",
+            "crf_tagging, ",
+            ", multiple_choice, ",
+        ),
         "text_classification",
     ),
     "an unknown annotation": Refused(
