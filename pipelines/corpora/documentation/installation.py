@@ -58,7 +58,7 @@ def versions() -> dict[str, str]:
 def _header(item: Distribution, name: str) -> list[str]:
     """Values of a header of a distribution's metadata.
 
-    Read without `Distribution.metadata`, which parses the whole description: a second of every command.
+    Read without `Distribution.metadata`, which parses the whole description: a third of a second of every command.
     """
     text = item.read_text("METADATA")
     if text is None:  # not from a wheel
