@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from flows.cli.exit_status import handle_errors
-from flows.cli.options import Dataset, model_names
+from flows.cli.options import Dataset, Model
 from pipelines.messages.translation import message
 from tasks.environment import project_root
 from tasks.servers.environment import prepare_environment
@@ -30,14 +30,7 @@ def neighbours(
             "--in", help="A sentence with the word, whose state there is compared; else the word's own vector."
         ),
     ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            help="A registered model, a stage, a fingerprint's first digits, or a folder; the dataset's champion, or "
-            "else its latest model, when not given.",
-            autocompletion=model_names,
-        ),
-    ] = None,
+    model: Model = None,
     dataset: Dataset = None,
     texts: Annotated[
         Path | None,

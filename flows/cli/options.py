@@ -43,3 +43,11 @@ Dataset = Annotated[
 Variants = Annotated[
     list[str] | None, typer.Option("--variant", help="A variant of the recipe, for example hour or minilm; repeatable.")
 ]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        help="A registered model, a stage, a fingerprint's first digits, or a folder; the dataset's champion, or else "
+        "its latest model, when not given.",
+        autocompletion=model_names,
+    ),
+]

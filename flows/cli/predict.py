@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypeAlias
 import typer
 
 from flows.cli.exit_status import handle_errors
-from flows.cli.options import Dataset, model_names
+from flows.cli.options import Dataset, Model
 from pipelines.errors import CursusError, DataError
 from pipelines.messages.translation import message
 from tasks.environment import project_root
@@ -38,14 +38,7 @@ def predict(
     texts: Annotated[
         list[str] | None, typer.Argument(help="Texts to classify; lines of standard input when not given.")
     ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            help="A registered model, a stage, a fingerprint's first digits, or a folder; the dataset's champion, or "
-            "else its latest model, when not given.",
-            autocompletion=model_names,
-        ),
-    ] = None,
+    model: Model = None,
     dataset: Dataset = None,
     file: Annotated[
         Path | None,

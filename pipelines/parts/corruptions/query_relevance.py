@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 from pydantic import Field as Option
 
 from pipelines.parts.corruptions import Arrays, TokenIds
-from pipelines.parts.corruptions.masking import is_ordinary
 from pipelines.parts.corruptions.row_rearrangement import (
     ROW_LABELS,
     UNLABELLED,
-    RowRearrangement,
+    RowDivision,
     other_rows,
-    text_edges,
+    row_texts,
 )
 from pipelines.vocabulary import Field
 
 OF_TEXT, OF_DOCUMENT, ELSEWHERE = range(3)
-SHORTEST = 12
-"""Fewest ordinary tokens of a row that is divided."""
 
 
-class QueryRelevance(RowRearrangement, name="query_relevance"):
+class QueryRelevance(RowDivision, name="query_relevance"):
     """Put tokens in random order before the text of each row: 0 where they are of this text, 1 of what stands before it
     in the document, 2 of other documents; a third of the rows each.
 
@@ -32,24 +27,16 @@ class QueryRelevance(RowRearrangement, name="query_relevance"):
     """
 
     paper = "arXiv:1907.12412"
-    provides = RowRearrangement.provides | {Field.TOKEN_TYPE_IDS}
-    classes: ClassVar[int] = 3
+    provides = RowDivision.provides | {Field.TOKEN_TYPE_IDS}
 
     share: float = Option(0.15, gt=0, le=0.3)
     """Share of a row's ordinary tokens in the query."""
-
-    @property
-    def token_types(self) -> int:
-        return 2
 
     def apply(self, batch: Arrays, tokens: TokenIds, random: np.random.Generator) -> Arrays:
         ids, documents = batch[Field.INPUT_IDS], batch[Field.DOCUMENTS]
         rows, length = ids.shape
         columns = np.arange(length)
-        ordinary = is_ordinary(ids, tokens)
-        begin, end = text_edges(ordinary)
-        count = end - begin
-        whole = (ordinary.sum(1) == count[:, 0]) & (count[:, 0] >= SHORTEST)
+        begin, end, count, whole = row_texts(ids, tokens)
         size = np.maximum(np.rint(self.share * count), 1).astype(np.int64)
         split = begin + size
         drawn_label = random.integers(3, size=rows)

@@ -3,15 +3,20 @@ ERNIE 2.0 §4.2.2, §4.2.3)."""
 
 from __future__ import annotations
 
+from typing import ClassVar, NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.parts.corruptions import Arrays, Corruption
+from pipelines.parts.corruptions import Arrays, Corruption, TokenIds
+from pipelines.parts.corruptions.masking import is_ordinary
 from pipelines.vocabulary import PER_MASKED_POSITION, Field
 
 ROW_LABELS = Field.of_rows("row_labels")
 """int64 [B]: the class of each row, −100 where it has none."""
 UNLABELLED = -100
+SHORTEST = 12
+"""Fewest ordinary tokens of a row that is divided."""
 MOVED = frozenset({Field.INPUT_IDS, Field.ORIGINAL_IDS, Field.DOCUMENTS})
 """Fields that move with their tokens, as channels do."""
 
@@ -29,6 +34,37 @@ class RowRearrangement(Corruption):
         kept = {name: value for name, value in batch.items() if name not in self.replaces}
         taken = {name: value[rows, columns] for name, value in kept.items() if name in MOVED or name.is_channel}
         return {**kept, **taken}
+
+
+class RowDivision(RowRearrangement):
+    """Rows divided into two segments, by token types, with one of three classes of how these are related."""
+
+    classes: ClassVar[int] = 3
+
+    @property
+    def token_types(self) -> int:
+        return 2
+
+
+class RowTexts(NamedTuple):
+    """The text of each of B rows, between special tokens at both ends."""
+
+    begin: NDArray[np.int64]
+    """[B, 1]: column of its first token."""
+    end: NDArray[np.int64]
+    """[B, 1]: column of what follows its last one."""
+    size: NDArray[np.int64]
+    """[B, 1]: number of columns."""
+    whole: NDArray[np.bool_]
+    """[B]: whether the row can be divided: it is one text, of `SHORTEST` tokens or more."""
+
+
+def row_texts(ids: NDArray[np.int64], tokens: TokenIds) -> RowTexts:
+    """The text of each row of `ids` [B, L]."""
+    ordinary = is_ordinary(ids, tokens)
+    begin, end = text_edges(ordinary)
+    count = end - begin
+    return RowTexts(begin, end, count, (ordinary.sum(1) == count[:, 0]) & (count[:, 0] >= SHORTEST))
 
 
 def text_edges(ordinary: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

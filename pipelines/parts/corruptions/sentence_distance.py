@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 from pydantic import Field as Option
 
 from pipelines.parts.corruptions import Arrays, TokenIds
-from pipelines.parts.corruptions.masking import is_ordinary
 from pipelines.parts.corruptions.row_rearrangement import (
     ROW_LABELS,
     UNLABELLED,
-    RowRearrangement,
+    RowDivision,
     other_rows,
-    text_edges,
+    row_texts,
 )
 from pipelines.vocabulary import Field
 
 ADJACENT, SAME_DOCUMENT, ELSEWHERE = range(3)
-SHORTEST = 12
-"""Fewest ordinary tokens of a row that is divided."""
 
 
-class SentenceDistance(RowRearrangement, name="sentence_distance"):
+class SentenceDistance(RowDivision, name="sentence_distance"):
     """Divide each row into two segments: 0 where they are adjacent, 1 where text of the same document between them is
     left out, 2 where the second is of other documents; a third of the rows each.
 
@@ -32,24 +27,16 @@ class SentenceDistance(RowRearrangement, name="sentence_distance"):
     """
 
     paper = "arXiv:1907.12412"
-    provides = RowRearrangement.provides | {Field.ATTENTION_MASK, Field.TOKEN_TYPE_IDS}
-    classes: ClassVar[int] = 3
+    provides = RowDivision.provides | {Field.ATTENTION_MASK, Field.TOKEN_TYPE_IDS}
 
     gap: float = Option(0.25, gt=0, le=0.5)
     """Share of a row's ordinary tokens that are left out."""
-
-    @property
-    def token_types(self) -> int:
-        return 2
 
     def apply(self, batch: Arrays, tokens: TokenIds, random: np.random.Generator) -> Arrays:
         ids, documents = batch[Field.INPUT_IDS], batch[Field.DOCUMENTS]
         rows, length = ids.shape
         columns = np.arange(length)
-        ordinary = is_ordinary(ids, tokens)
-        begin, end = text_edges(ordinary)
-        count = end - begin
-        whole = (ordinary.sum(1) == count[:, 0]) & (count[:, 0] >= SHORTEST)
+        begin, end, count, whole = row_texts(ids, tokens)
         gap = np.where(whole[:, None], np.rint(self.gap * count).astype(np.int64), 0)
         # the token that divides the row, between a third and two thirds of what is left
         split = begin + np.floor((count - gap) * (1 + random.random((rows, 1))) / 3).astype(np.int64)
