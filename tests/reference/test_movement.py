@@ -8,18 +8,17 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from pipelines.lineage.provenance import DataSource
 from pipelines.models.opening import open_model
 from pipelines.networks.movement import MovementMask
 from pipelines.parts.compressions.movement_pruning import MovementPruning
-from pipelines.recipe.job import Job, Runtime
+from pipelines.recipe.job import Job
 from pipelines.training.ranks.run import run
+from tests.pipelines.training.computed_stages import computed, matrices
 from tests.pipelines.training.small_recipe import masked_lm_stage, recipe_of
 from tests.pipelines.training.test_resume_of_shapes import interrupted
-from tests.steps import job_of, library_of, plan_of
 
 STEPS, SHARE = 12, 0.7
 RECIPE = recipe_of(
@@ -111,21 +110,7 @@ def jobs(
     tables: dict[str, Path], sources: dict[str, DataSource], tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Job]:
     """Stage → the job that computed it, without interruption."""
-    root = tmp_path_factory.mktemp("moving")
-    plan = plan_of(library_of(root, moving=RECIPE), "moving", sources)
-    folders = {step.fingerprint: root / step.name for step in plan.steps}
-    made = {}
-    for step in plan.steps:
-        made[step.name] = job_of(step, folders, tables, root / step.name, Runtime(log_every=1, checkpoint_every=4))
-        run(made[step.name])
-    return made
-
-
-def matrices(folder: Path) -> dict[str, Tensor]:
-    weights = load_file(folder / "model.safetensors")
-    return {
-        name: value for name, value in weights.items() if name.startswith("bert.encoder.layer.") and value.ndim == 2
-    }
+    return computed(tmp_path_factory.mktemp("moving"), "moving", RECIPE, tables, sources)
 
 
 def test_a_stage_leaves_zeros_that_later_stages_keep(jobs: dict[str, Job]) -> None:

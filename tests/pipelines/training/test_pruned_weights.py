@@ -7,19 +7,18 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
-from torch import Tensor
 from transformers import AutoModel
 
 from pipelines.lineage.provenance import DataSource
 from pipelines.lineage.results import METRICS, SCRATCH
 from pipelines.models.opening import open_model
-from pipelines.recipe.job import Job, Runtime
+from pipelines.recipe.job import Job
 from pipelines.training.checkpoints.best_weights import FILE
 from pipelines.training.metrics_log import read_metrics
 from pipelines.training.ranks.run import run
+from tests.pipelines.training.computed_stages import computed, matrices
 from tests.pipelines.training.small_recipe import masked_lm_stage, recipe_of
 from tests.pipelines.training.test_resume_of_shapes import interrupted
-from tests.steps import job_of, library_of, plan_of
 
 RECIPE = recipe_of(
     "sparse",
@@ -57,22 +56,7 @@ def jobs(
     tables: dict[str, Path], sources: dict[str, DataSource], tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Job]:
     """Stage → the job that computed it, without interruption."""
-    root = tmp_path_factory.mktemp("sparse")
-    plan = plan_of(library_of(root, sparse=RECIPE), "sparse", sources)
-    folders = {step.fingerprint: root / step.name for step in plan.steps}
-    made = {}
-    for step in plan.steps:
-        made[step.name] = job_of(step, folders, tables, root / step.name, Runtime(log_every=1, checkpoint_every=4))
-        run(made[step.name])
-    return made
-
-
-def matrices(folder: Path) -> dict[str, Tensor]:
-    """The weights of linear layers inside the layers of a BERT."""
-    weights = load_file(folder / "model.safetensors")
-    return {
-        name: value for name, value in weights.items() if name.startswith("bert.encoder.layer.") and value.ndim == 2
-    }
+    return computed(tmp_path_factory.mktemp("sparse"), "sparse", RECIPE, tables, sources)
 
 
 def test_the_zeros_of_a_stage_are_those_of_all_that_follow(jobs: dict[str, Job]) -> None:
