@@ -46,7 +46,7 @@ class RowDivision(RowRearrangement):
         return 2
 
 
-class RowTexts(NamedTuple):
+class TextsOfRows(NamedTuple):
     """The text of each of B rows, between special tokens at both ends."""
 
     begin: NDArray[np.int64]
@@ -59,12 +59,12 @@ class RowTexts(NamedTuple):
     """[B]: whether the row can be divided: it is one text, of `SHORTEST` tokens or more."""
 
 
-def row_texts(ids: NDArray[np.int64], tokens: TokenIds) -> RowTexts:
+def row_texts(ids: NDArray[np.int64], tokens: TokenIds) -> TextsOfRows:
     """The text of each row of `ids` [B, L]."""
     ordinary = is_ordinary(ids, tokens)
     begin, end = text_edges(ordinary)
     count = end - begin
-    return RowTexts(begin, end, count, (ordinary.sum(1) == count[:, 0]) & (count[:, 0] >= SHORTEST))
+    return TextsOfRows(begin, end, count, (ordinary.sum(1) == count[:, 0]) & (count[:, 0] >= SHORTEST))
 
 
 def text_edges(ordinary: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
