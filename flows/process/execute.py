@@ -93,6 +93,8 @@ def main(name: str, config: str, answer: int) -> int:
     _end_children_with_this()
     on_parent_exit(lambda: os.kill(os.getpid(), signal.SIGINT))
     root = project_root()
+    # a line that a server which has ended does not take: reported by SERVER_GONE, not by fragments among the progress
+    logging.raiseExceptions = False
     try:
         accept_signals()
         prepare_environment(root)
