@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from pipelines.components import listed
-from pipelines.messages.translation import message
+from pipelines.messages.translation import message, template
+from pipelines.reports.elements.reasons import reason_text
 from pipelines.task_families.labelled_tables import PARTS, labelled_table, task_and_part
 
 
@@ -48,12 +48,16 @@ def _total(summary: Mapping[str, Any], table: str, reasons: Counter[str]) -> int
 
 def _line(table: str, reasons: Counter[str], total: int | None) -> str:
     dropped = sum(reasons.values())
-    listing = listed([f"{number:,} {reason}" for reason, number in reasons.most_common()])
+    each = [
+        message("{number:,} {reason}", number=number, reason=reason_text(reason))
+        for reason, number in reasons.most_common()
+    ]
+    listing, named = template(", ").join(each), template(table)
     if total is None:
-        return message("left out  {table}: {dropped:,} ({reasons})", table=table, dropped=dropped, reasons=listing)
+        return message("left out  {table}: {dropped:,} ({reasons})", table=named, dropped=dropped, reasons=listing)
     return message(
         "left out  {table}: {dropped:,} of {total:,} ({reasons})",
-        table=table,
+        table=named,
         dropped=dropped,
         total=total,
         reasons=listing,
