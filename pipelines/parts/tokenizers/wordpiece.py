@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar, Self
@@ -19,10 +20,16 @@ if TYPE_CHECKING:
 
 INSIDE = "##"
 """Prefix of a token that does not begin a word."""
+ASCII = string.ascii_letters + string.digits + string.punctuation
 
 
 class WordPiece(Tokenizer, name="wordpiece"):
-    """BERT's tokenizer, trained on the corpus. Chinese characters are tokens of their own, as in BERT."""
+    """BERT's tokenizer, trained on the corpus. Chinese characters are tokens of their own, as in BERT.
+
+    Characters of ASCII are in the vocabulary whether the corpus has them or not, as in BERT's two: Chinese newspapers
+    have none of the commas that reviews are full of. They are left out of vocabularies that they would fill by more
+    than a quarter.
+    """
 
     paper = "arXiv:1810.04805"
     offers: ClassVar[frozenset[str]] = frozenset({"mask", "new_words"})
@@ -62,7 +69,7 @@ class WordPiece(Tokenizer, name="wordpiece"):
         return fast
 
     def _alphabet(self, texts: list[str], fast: Fast) -> tuple[list[str], list[str]]:
-        """The most frequent characters, and those of them that can also occur inside a word.
+        """The most frequent characters with those of ASCII, and those of them that can also occur inside a word.
 
         They take at most three quarters of the vocabulary: nearly all characters of Chinese, with room for subwords.
         """
@@ -74,17 +81,30 @@ class WordPiece(Tokenizer, name="wordpiece"):
             # normalise each distinct character once
             for normal in fast.normalizer.normalize_str(character):
                 counts[normal] += count
+        tokens = self._tokens_of_ascii(fast)
+        counts.update(dict.fromkeys(tokens, 0))
+        left = 3 * (self.vocab_size - len(SPECIAL)) // 4 - sum(tokens.values())
         alphabet: list[str] = []
         letters: list[str] = []
+        full = False
         for _, character in sorted((-count, character) for character, count in counts.items()):
-            if character.isspace():
+            if character.isspace() or (full and character not in tokens):
                 continue
-            also_inside = [character] if _joins_words(character, fast) else []
-            if len(alphabet) + 1 + len(letters) + len(also_inside) > 3 * (self.vocab_size - len(SPECIAL)) // 4:
-                break
+            inside = _joins_words(character, fast)
+            if character not in tokens:
+                full = 1 + inside > left
+                if full:
+                    continue
+                left -= 1 + inside
             alphabet.append(character)
-            letters += also_inside
+            letters += [character] * inside
         return alphabet, letters
+
+    def _tokens_of_ascii(self, fast: Fast) -> dict[str, int]:
+        """Character of ASCII → its tokens: one, and one more if it can be inside a word. Empty if there is no room."""
+        normal = dict.fromkeys(fast.normalizer.normalize_str(ASCII))
+        tokens = {character: 1 + _joins_words(character, fast) for character in normal}
+        return tokens if 4 * sum(tokens.values()) <= self.vocab_size else {}
 
     def _trainer(self, alphabet: list[str], special: list[str]) -> WordPieceTrainer:
         from tokenizers import trainers

@@ -57,7 +57,8 @@ def read_failure(out: Path, stage: str) -> CursusError | None:
         return None
     record = json.loads((out / FILE).read_text(encoding="utf-8"))
     kind: type[CursusError] = getattr(errors, record["type"], StageError)
-    return kind(f"stage {stage}: {record['message']}")
+    named = f"stage {stage}: "
+    return kind(named + record["message"].removeprefix(named))
 
 
 def clear_failure(out: Path) -> None:

@@ -52,6 +52,16 @@ def test_a_chinese_character_takes_one_token_of_the_vocabulary() -> None:
     assert set(tokenizer.tokenize(text)) == {*kept, "[UNK]"}
 
 
+def test_a_vocabulary_of_chinese_knows_ascii_where_it_has_room() -> None:
+    english, text = "Mail, at 9:30, 'ok'! (50 %) ~", "".join(ARTICLES)
+    small, large = (
+        Tokenizer.model_validate({"name": "wordpiece", "vocab_size": size}).train(ARTICLES) for size in (160, 1024)
+    )
+    assert not set(text) & set(english), "else the articles would teach it"
+    assert "[UNK]" not in large.tokenize(text + english) and "##k" in large.get_vocab()
+    assert set(small.tokenize(english)) == {"[UNK]"}
+
+
 def test_sentinels_are_never_cut_and_leave_room_for_text() -> None:
     part = Tokenizer.model_validate({"name": "unigram", "vocab_size": 512, "sentinels": 20})
     tokenizer = part.train(documents("json"))
