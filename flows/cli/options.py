@@ -38,7 +38,11 @@ def model_names(incomplete: str) -> list[str]:
 
 Dataset = Annotated[
     str | None,
-    typer.Option("--data", help="A dataset of params.yaml; its default when not given.", autocompletion=dataset_names),
+    typer.Option(
+        "--data",
+        help="A dataset of params.yaml. Its default, or one that the recipe was written for.",
+        autocompletion=dataset_names,
+    ),
 ]
 Variants = Annotated[
     list[str] | None, typer.Option("--variant", help="A variant of the recipe, for example hour or minilm; repeatable.")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pipelines.components import did_you_mean
-from pipelines.corpora.settings.dataset import load_settings, read_params
+from pipelines.corpora.settings.dataset import DatasetSettings, load_settings, read_params
 from pipelines.errors import RecipeError
 from pipelines.lineage.provenance import DataSource
 from pipelines.recipe.check import check
@@ -53,12 +53,31 @@ def store_folder(root: Path) -> Path:
 def resolve_request(
     root: Path, dataset: str | None, recipe: str | None, variants: tuple[str, ...], smoke: bool
 ) -> Request:
-    """Fill in missing values from params.yaml. Raises RecipeError for an unknown dataset."""
+    """Fill in missing values from params.yaml.
+
+    A recipe that the default dataset does not fit, for it has other labels, gets one that it was written for: the first
+    whose own recipe it is, or on which it has a claim. Raises RecipeError for an unknown dataset.
+    """
     settings = load_settings(root)
     read_anchors(root)  # reports an error in that file now, not when the report is written
     name = dataset or str(read_params(root).get("default_dataset", next(iter(settings))))
     if name not in settings:
         raise RecipeError(f"{root / 'params.yaml'}: no dataset is called {name!r}.{did_you_mean(name, settings)}")
+    asked = _request(root, settings, name, recipe, variants, smoke)
+    if dataset is None and recipe is not None and not _fits(root, asked):
+        others = (_request(root, settings, other, recipe, variants, smoke) for other in _written_for(root, asked))
+        return next((other for other in others if _fits(root, other)), asked)
+    return asked
+
+
+def _request(
+    root: Path,
+    settings: Mapping[str, DatasetSettings],
+    name: str,
+    recipe: str | None,
+    variants: tuple[str, ...],
+    smoke: bool,
+) -> Request:
     chosen = settings[name]
     own = recipe is None or recipe == chosen.recipe
     budget = dict(chosen.budget) if own else {}
@@ -72,6 +91,27 @@ def resolve_request(
         smoke=smoke,
         budget=budget,
     )
+
+
+def _fits(root: Path, request: Request) -> bool:
+    """Whether the recipe can be trained on the dataset."""
+    try:
+        load_recipe(root, request)
+    except RecipeError:
+        return False
+    return True
+
+
+def _written_for(root: Path, request: Request) -> list[str]:
+    """Datasets of params.yaml that name the recipe as theirs, then those of its claims; none if it cannot be read."""
+    settings = load_settings(root)
+    own = [name for name, one in settings.items() if one.recipe == request.recipe]
+    try:
+        recipe = Library(RecipeFolders.of_project(root)).load(request.recipe, request.variants)
+    except RecipeError:
+        return own
+    claimed = (name for claim in recipe.claims.values() for name in claim.datasets if name in settings)
+    return [*dict.fromkeys([*own, *claimed])]
 
 
 def lattice_request(

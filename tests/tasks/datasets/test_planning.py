@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.errors import RecipeError
 from tasks.datasets.planning import load_recipe, resolve_request
-from tests.steps import RECIPES
+from tests.steps import RECIPES, ROOT
 
 PARAMS = """\
 datasets:
@@ -45,3 +46,29 @@ def test_the_variants_of_the_dataset_itself_come_before_its_budget(root: Path) -
     path = root / "params.yaml"
     path.write_text(f"{path.read_text(encoding='utf-8')}    variants: [hour]\n", encoding="utf-8")
     assert budgets(root)[0] == 2_000_000
+
+
+@pytest.mark.parametrize(
+    ("recipe", "dataset"),
+    [
+        ("adapter", "topics"),
+        ("crf", "docstrings_tags"),
+        ("tod_bert", "docstring_dialogues"),
+        ("xlm", "docstring_translations"),
+        ("zen", "zh_entities"),
+    ],
+)
+def test_a_recipe_that_the_default_dataset_does_not_fit_gets_one_that_it_was_written_for(
+    recipe: str, dataset: str
+) -> None:
+    request = resolve_request(ROOT, None, recipe, (), smoke=True)
+    assert request.dataset == dataset and load_recipe(ROOT, request)
+    assert resolve_request(ROOT, "topics", recipe, (), smoke=True).dataset == "topics", "what is asked for is meant"
+
+
+def test_a_recipe_that_nothing_fits_is_refused_on_the_default_dataset(root: Path) -> None:
+    request = resolve_request(root, None, "crf", (), smoke=False)
+    assert request.dataset == "own"
+    with pytest.raises(RecipeError, match="this dataset is text_classification"):
+        load_recipe(root, request)
+    assert resolve_request(root, None, "no_such_recipe", (), smoke=False).dataset == "own"
