@@ -42,6 +42,8 @@ from pipelines.recipe.systems import OWN_KEYS, check_systems
 
 MOST_STAGES = 200
 """Stages that a recipe may have: each may inherit from the one before it."""
+FILES = (".yaml", ".yml")
+"""Endings of the path of a recipe in a file of its own."""
 _NAME = re.compile(r"[A-Za-z][\w.-]*")
 
 
@@ -70,7 +72,7 @@ class Library:
 
     def names(self) -> list[str]:
         """Sorted names of the recipes."""
-        return list(self.folders.files)
+        return self.folders.names
 
     def load(
         self,
@@ -112,9 +114,9 @@ class Library:
     def stage(self, recipe: Recipe, reference: str) -> Stage:
         """Stage that `reference` (`stage` or `recipe/stage`) names within `recipe`. Raises RecipeError for none."""
         owner, _, stage = reference.rpartition("/")
-        if owner and owner not in self.names():
-            raise RecipeError(f"there is no recipe {owner!r}.{did_you_mean(owner, self.names())}")
         if owner and owner not in self._referenced:
+            if owner not in self.names():
+                raise RecipeError(f"there is no recipe {owner!r}.{did_you_mean(owner, self.names())}")
             self._referenced[owner] = self.load(owner)
         stages = (self._referenced[owner] if owner else recipe).stages
         if stage not in stages:
@@ -179,7 +181,7 @@ class Library:
             raise document.error(("stages", stage, *key_path), str(error)) from None
 
     def _document(self, name: str, variants: tuple[str, ...], seen: tuple[str, ...] = ()) -> Document:
-        path = Path(name) if name.endswith((".yaml", ".yml")) else self.folders.files.get(name)
+        path = Path(name) if name.endswith(FILES) else self.folders.file(name)
         if path is None or not path.exists():
             raise RecipeError(f"there is no recipe {name!r}.{did_you_mean(name, self.names())}")
         if name in seen:

@@ -8,15 +8,18 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from pipelines.messages.translation import translatable
 from pipelines.recipe.claim import Claim
-from pipelines.recipe.folders import RecipeFolders
-from pipelines.recipe.load import Library
+from tasks.datasets.libraries import recipes_of
 from tasks.records.claims import RECORDS
 from tasks.records.measurements import read_records
 from tasks.records.standings import Standing, data_words, standing
 
-MISSING = "no record"
-REASONS: dict[Standing, str] = {"stale": "stale", "unknown": "recorded before records said of which code"}
+MISSING = translatable("no record")
+REASONS: dict[Standing, str] = {
+    "stale": translatable("stale"),
+    "unknown": translatable("recorded before records said of which code"),
+}
 """Standing → why a claim is measured again; one that is no more cannot be."""
 
 
@@ -44,7 +47,7 @@ def outstanding_claims(root: Path, only: str | None = None) -> list[OutstandingC
     claim's own, or of a variant, is measured again with the same, by the numbers of seeds and draws that the claim has
     now.
     """
-    library = Library(RecipeFolders.of_project(root))
+    library = recipes_of(root)
     records: dict[str, list[Mapping[str, Any]]] = {}
     for record in read_records(root / RECORDS):
         records.setdefault(f"{record['recipe']}/{record['claim']}", []).append(record)
