@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from flows.cli.claims import EstimatedClaim, Failure
 from pipelines.errors import CursusError
 from pipelines.lineage.store import Store
 from tasks.datasets.claim_requests import ClaimRequest
@@ -14,9 +12,7 @@ from tasks.datasets.planning import Request, make_plan, store_folder
 from tasks.datasets.prepared import Prepared, last_prepared
 from tasks.estimates.duration import estimate_run
 from tasks.estimates.expected_data import expected_data, preparation_seconds
-
-if TYPE_CHECKING:
-    from tasks.records.outstanding import OutstandingClaim
+from tasks.records.outstanding import EstimatedClaim, Failure, OutstandingClaim
 
 
 def estimate_claims(

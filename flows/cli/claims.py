@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -23,38 +22,13 @@ from tasks.environment import private_state_folder, project_root
 from tasks.servers.environment import prepare_environment
 
 if TYPE_CHECKING:
-    from tasks.records.outstanding import OutstandingClaim
+    from tasks.records.outstanding import EstimatedClaim, Failure, OutstandingClaim
 
 console = Console(highlight=False)
 FAILURES = "claims-failures.jsonl"
 """File of the state folder with a line for every measurement that failed."""
 UNITS = {"s": 1, "m": 60, "h": 3600}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)([smh])")
-
-
-@dataclass(frozen=True)
-class EstimatedClaim:
-    """A claim to measure with the steps that it needs and the store lacks."""
-
-    claim: OutstandingClaim
-    steps: Mapping[str, float]
-    """Fingerprint → estimated seconds. Over data that is not prepared, the fingerprint of no step that will be."""
-    preparations: Mapping[str, float] = field(default_factory=dict)
-    """Dataset that is not prepared → estimated seconds of preparing it; the steps over it are estimated from its
-    settings."""
-
-    @property
-    def seconds(self) -> float:
-        """Estimated seconds of all of its steps and preparations, also those that other claims share."""
-        return sum(self.steps.values()) + sum(self.preparations.values())
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A claim that could not be planned or measured."""
-
-    claim: OutstandingClaim
-    reason: str
 
 
 @handle_errors
@@ -165,6 +139,8 @@ def measure_claims(
 
     A claim that fails is recorded and does not stop the others.
     """
+    from tasks.records.outstanding import Failure
+
     began, failures = clock(), []
     for number, one in enumerate(planned):
         if budget is not None and clock() - began >= budget:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,31 @@ class OutstandingClaim:
     def label(self) -> str:
         """The name, with what is not the claim's own."""
         return " ".join((self.name, *self.data, *self.variants))
+
+
+@dataclass(frozen=True)
+class EstimatedClaim:
+    """A claim to measure with the steps that it needs and the store lacks."""
+
+    claim: OutstandingClaim
+    steps: Mapping[str, float]
+    """Fingerprint → estimated seconds. Over data that is not prepared, the fingerprint of no step that will be."""
+    preparations: Mapping[str, float] = field(default_factory=dict)
+    """Dataset that is not prepared → estimated seconds of preparing it; the steps over it are estimated from its
+    settings."""
+
+    @property
+    def seconds(self) -> float:
+        """Estimated seconds of all of its steps and preparations, also those that other claims share."""
+        return sum(self.steps.values()) + sum(self.preparations.values())
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A claim that could not be planned or measured."""
+
+    claim: OutstandingClaim
+    reason: str
 
 
 def outstanding_claims(root: Path, only: str | None = None) -> list[OutstandingClaim]:

@@ -12,8 +12,6 @@ from rich.console import Console
 
 from flows.cli.claims import (
     FAILURES,
-    EstimatedClaim,
-    Failure,
     measure_claims,
     planned_claims,
     seconds_of,
@@ -24,7 +22,7 @@ from pipelines.errors import DataError, RecipeError
 from pipelines.lineage.store import Store
 from tasks.environment import state_folder
 from tasks.records.claims import RECORDS, record_claim
-from tasks.records.outstanding import OutstandingClaim, outstanding_claims
+from tasks.records.outstanding import EstimatedClaim, Failure, OutstandingClaim, outstanding_claims
 from tests.steps import RECIPES, ROOT
 from tests.tasks.records.test_claims import LIBRARY, RIGHT, answers, measured
 
