@@ -20,8 +20,8 @@ def estimate_claims(
 ) -> tuple[list[EstimatedClaim], list[Failure]]:
     """The claims with estimates, cheapest first, and those that cannot be planned.
 
-    Nothing is prepared or computed: steps are planned over the last prepared state of a dataset, or else over what its
-    settings let expect. `on_progress` receives the number of claims that are estimated.
+    Nothing is prepared or computed: steps are planned over the last prepared state of a dataset, or else over tables of
+    the sizes that its settings suggest. `on_progress` receives the number of claims that are estimated.
     """
     estimator = _Estimator(root, threads)
     planned, failures = [], []

@@ -110,8 +110,8 @@ def show_claims(output: Console, planned: Sequence[EstimatedClaim], failures: Se
         added = sum(new.values()) + sum(data.values())
         total += added
         state = message("not prepared: estimated" if one.preparations else "prepared")
-        minutes = [f"{seconds / 60:.1f}" for seconds in (added, total)]
-        table.add_row(one.claim.label, message(one.claim.reason), state, str(len(new)), *minutes)
+        times = [f"{seconds / 60:.1f}" for seconds in (added, total)]
+        table.add_row(one.claim.label, message(one.claim.reason), state, str(len(new)), *times)
     output.print(table)
     line = "in all {count}, about {minutes:.1f} minutes; steps that several share are counted once"
     output.print(message(line, count=len(planned), minutes=total / 60))

@@ -80,14 +80,14 @@ def _show(console: Console, answer: Neighbours, title: str) -> None:
             line.stylize("bold underline", one.start + 7, one.end + 7)
         console.print(line, soft_wrap=True)
     occurrences = bool(answer.neighbours and answer.neighbours[0].end)
-    line = "of {count:,} words of {source}; {model}"
+    sentence = "of {count:,} words of {source}; {model}"
     if occurrences:
-        line = "of {count:,} sentences with the word, of {source}; {model}"
-    compared = message(line, count=answer.compared, source=answer.source, model=title)
+        sentence = "of {count:,} sentences with the word, of {source}; {model}"
+    compared = message(sentence, count=answer.compared, source=answer.source, model=title)
     console.print(compared, style="dim", markup=False, soft_wrap=True)
     if occurrences and not answer.contextual:
-        line = (
+        sentence = (
             "This layer has one vector for the word, whatever the sentence: all are equally near. Name a contextual "
             "model, or ask without --in for the nearest words."
         )
-        console.print(message(line), markup=False, soft_wrap=True)
+        console.print(message(sentence), markup=False, soft_wrap=True)

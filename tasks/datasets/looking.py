@@ -21,7 +21,7 @@ from pipelines.corpora.steps.first_look import look_at_sources
 from pipelines.corpora.steps.pinned_sources import text_sources
 from pipelines.corpora.steps.sources import named_files
 from pipelines.lineage.disk import write_text_atomically
-from tasks.environment import state_folder
+from tasks.environment import private_state_folder
 
 LOOKED = "looked"
 """Folder of the state folder with the last state of each dataset's sources that was looked at."""
@@ -32,7 +32,7 @@ def look_at_new_sources(dataset: str, root: Path) -> bool:
     looked at. Raises the DataError that preparing the dataset would raise, where its reason is found quickly."""
     settings = load_dataset(dataset, root)
     state = sha256(repr([*_state(settings, root)]).encode("utf-8", "surrogateescape")).hexdigest()
-    remembered = state_folder(root) / LOOKED / dataset
+    remembered = private_state_folder(root) / LOOKED / dataset
     if remembered.is_file() and remembered.read_text(encoding="utf-8") == state:
         return False
     look_at_sources(dataset, root)

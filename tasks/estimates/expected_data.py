@@ -75,7 +75,7 @@ def expected_data(dataset: str, root: Path) -> Prepared:
 
 def preparation_seconds(expected: Prepared) -> float:
     """Estimated seconds of preparing an `expected_data` on this machine."""
-    characters = sum(table["characters"] for table in expected.summary["tables"].values())
+    characters: int = sum(table["characters"] for table in expected.summary["tables"].values())
     return (START_SECONDS + MEGABYTE_SECONDS * characters / 1e6) * slowness()
 
 
@@ -89,7 +89,7 @@ def _texts(settings: DatasetSettings, root: Path) -> dict[str, TableSize]:
 
 def _examples(settings: DatasetSettings, root: Path) -> dict[str, TableSize]:
     """The parts of every task, and the texts of the training part of the main one."""
-    sizes = {}
+    sizes: dict[str, TableSize] = {}
     for name, task in settings.labelled.items():
         parts = _parts(task, settings, root)
         sizes |= {

@@ -1,4 +1,4 @@
-"""A dataset as its settings let expect it: every table that will be prepared, with a size."""
+"""Tables of a dataset that is not prepared: all of them, with sizes that follow from its settings."""
 
 from __future__ import annotations
 
