@@ -12,10 +12,10 @@ from pipelines.components import discover
 from pipelines.errors import RecipeError
 from pipelines.lineage.fingerprint import fingerprint
 from pipelines.recipe.load import Library
-from pipelines.recipe.plan import UNIDENTIFYING, code_of
+from pipelines.recipe.plan import UNIDENTIFYING
 from pipelines.recipe.references import references
 from pipelines.recipe.schema import Recipe, Stage
-from pipelines.recipe.stage_parts import computing_modules
+from pipelines.recipe.stage_parts import code_of, computing_modules
 from pipelines.task_families import TaskFamily
 
 DIGITS = 16

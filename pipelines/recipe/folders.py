@@ -12,6 +12,8 @@ from pipelines.shipped import shipped_folder
 
 RECIPES = "recipes"
 SUFFIX = ".yaml"
+FILE_SUFFIXES = (SUFFIX, ".yml")
+"""Endings of the path of a recipe in a file of its own."""
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from pipelines.recipe.claim import AT_KEY
 from pipelines.recipe.claims import check_claim, path_of
 from pipelines.recipe.cycles import circular_stages
 from pipelines.recipe.document import VARIANTS, Document, overlay
-from pipelines.recipe.folders import RecipeFolders
+from pipelines.recipe.folders import FILE_SUFFIXES, RecipeFolders
 from pipelines.recipe.inheritance import inherited_keys, like_another, with_owner
 from pipelines.recipe.merging import merged
 from pipelines.recipe.model_annotations import read_models
@@ -42,8 +42,6 @@ from pipelines.recipe.systems import OWN_KEYS, check_systems
 
 MOST_STAGES = 200
 """Stages that a recipe may have: each may inherit from the one before it."""
-FILES = (".yaml", ".yml")
-"""Endings of the path of a recipe in a file of its own."""
 _NAME = re.compile(r"[A-Za-z][\w.-]*")
 
 
@@ -181,7 +179,7 @@ class Library:
             raise document.error(("stages", stage, *key_path), str(error)) from None
 
     def _document(self, name: str, variants: tuple[str, ...], seen: tuple[str, ...] = ()) -> Document:
-        path = Path(name) if name.endswith(FILES) else self.folders.file(name)
+        path = Path(name) if name.endswith(FILE_SUFFIXES) else self.folders.file(name)
         if path is None or not path.exists():
             raise RecipeError(f"there is no recipe {name!r}.{did_you_mean(name, self.names())}")
         if name in seen:

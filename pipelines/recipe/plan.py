@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from pipelines.errors import RecipeError
 from pipelines.lineage import hardware
 from pipelines.lineage.fingerprint import digest_folder, fingerprint, library_versions
 from pipelines.lineage.provenance import DataSource
-from pipelines.lineage.source import source_hash
 from pipelines.parts import accelerators
 from pipelines.recipe.checkpoint import resolve_checkpoint
 from pipelines.recipe.features import feature_role
@@ -26,7 +24,7 @@ from pipelines.recipe.lines import line_views, teacher_role
 from pipelines.recipe.load import Library
 from pipelines.recipe.model_annotations import read_models
 from pipelines.recipe.schema import Recipe, Stage
-from pipelines.recipe.stage_parts import computing_modules, files_of
+from pipelines.recipe.stage_parts import code_of, computing_modules, files_of
 from pipelines.recipe.starts import HEAD_START, Checkpoint, Untrained
 from pipelines.recipe.tables import (
     answered_tasks,
@@ -246,13 +244,6 @@ class _Planner:
                 f"{did_you_mean(table, available)}"
             )
         return available[table]
-
-
-@cache
-def code_of(modules: tuple[str, ...]) -> str:
-    """`source_hash`, once for the same modules: a plan has many steps of the same code, and hashes megabytes for
-    each."""
-    return source_hash(modules)
 
 
 def identify_step(

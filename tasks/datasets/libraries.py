@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from pipelines.corpora.settings.dataset import FILE, DatasetSettings, load_settings
-from pipelines.recipe.folders import SUFFIX, RecipeFolders
-from pipelines.recipe.load import FILES, Library, RecipeOptions
+from pipelines.recipe.folders import FILE_SUFFIXES, SUFFIX, RecipeFolders
+from pipelines.recipe.load import Library, RecipeOptions
 from pipelines.recipe.problems import Setting
 from pipelines.recipe.schema import Recipe
 
@@ -64,7 +64,7 @@ class _ReadOnce(Library):
         budget: Mapping[str, Any] | None = None,
         setting: Setting | None = None,
     ) -> Recipe:
-        if name.endswith(FILES):  # a file somewhere else, which may change
+        if name.endswith(FILE_SUFFIXES):  # a file somewhere else, which may change
             return super().load(name, variants, budget, setting)
         key = repr((name, variants, budget, setting))
         if key not in self._loaded:

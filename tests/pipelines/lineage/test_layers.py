@@ -98,7 +98,8 @@ from pipelines.components import Component
 from pipelines.lineage import source
 from pipelines.lineage.provenance import DataSource
 from pipelines.recipe.load import Library
-from pipelines.recipe.plan import code_of, plan
+from pipelines.recipe.plan import plan
+from pipelines.recipe.stage_parts import code_of
 from pipelines.task_families import TaskFamily
 
 library = Library(Path("recipes"))
