@@ -20,6 +20,7 @@ from pipelines.judging.limits import EXAMPLE, Limits
 from pipelines.lineage import hardware
 from pipelines.lineage.disk import write_text_atomically
 from pipelines.lineage.store import Store
+from pipelines.messages.translation import message
 from pipelines.recipe.plan import Plan
 from pipelines.recipe.routes import REPORT, with_earlier
 from pipelines.reports.sections.compression import WITHIN
@@ -168,7 +169,7 @@ def _train(
             else:
                 estimated, taken = estimated + seconds[route.name], taken + time.monotonic() - started
         if route.name in left_out:
-            notify(f"{route.name}: left out, {left_out[route.name]}")
+            notify(message("{name} was left out: {reason}", name=route.name, reason=left_out[route.name]))
     if len(left_out) == len(routes):
         raise CursusError(f"no route was computed. {'; '.join(f'{name}: {why}' for name, why in left_out.items())}")
     return left_out

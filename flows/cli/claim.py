@@ -19,7 +19,8 @@ from pipelines.recipe.folders import RecipeFolders
 from pipelines.recipe.load import Library
 from pipelines.task_families.labelled_tables import labelled_table
 from tasks.datasets.claim_requests import ClaimRequest
-from tasks.datasets.planning import setting_of_dataset, store_folder
+from tasks.datasets.libraries import setting_of_dataset
+from tasks.datasets.planning import store_folder
 from tasks.datasets.prepared import open_prepared
 from tasks.records.claim_power import expected_power, power_text
 from tasks.records.claims import PAGE, RECORDS, record_claim

@@ -6,50 +6,29 @@ import json
 import re
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from flows.cli.exit_status import handle_errors
+from flows.cli.planning_progress import planning_progress
 from pipelines.errors import CursusError, RecipeError
+from pipelines.messages.translation import message
 from tasks.environment import private_state_folder, project_root
 from tasks.servers.environment import prepare_environment
 
 if TYPE_CHECKING:
-    from tasks.records.outstanding import OutstandingClaim
+    from tasks.records.outstanding import EstimatedClaim, Failure, OutstandingClaim
 
 console = Console(highlight=False)
 FAILURES = "claims-failures.jsonl"
 """File of the state folder with a line for every measurement that failed."""
 UNITS = {"s": 1, "m": 60, "h": 3600}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)([smh])")
-
-
-@dataclass(frozen=True)
-class EstimatedClaim:
-    """A claim to measure with the steps that it needs and the store lacks."""
-
-    claim: OutstandingClaim
-    steps: dict[str, float]
-    """Fingerprint → estimated seconds."""
-
-    @property
-    def seconds(self) -> float:
-        """Estimated seconds of all of its steps, also those that other claims share."""
-        return sum(self.steps.values())
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A claim that could not be planned or measured."""
-
-    claim: OutstandingClaim
-    reason: str
 
 
 @handle_errors
@@ -73,18 +52,20 @@ def claims(
     prepare_environment(root)
     from tasks.records.outstanding import outstanding_claims
 
+    console.print(message("reading the claims and their records …"))
     outstanding = outstanding_claims(root, only)
     if not outstanding:
-        console.print("every claim has a record of the present code")
+        console.print(message("every claim has a record of the present code"))
         return
-    console.print(f"claims to measure: {len(outstanding)}; planning …")
-    planned, failures = estimate_claims(root, outstanding, threads)
+    console.print(message("claims to measure: {count}; planning …", count=len(outstanding)))
+    planned, failures = planned_claims(root, outstanding, threads)
     show_claims(console, planned, failures)
     if dry_run:
         return
     failures += measure_claims(root, planned, threads, budget, _measure)
     for failure in failures:
-        console.print(f"not measured  {failure.claim.label}: {failure.reason}", style="red", markup=False)
+        line = message("not measured  {claim}: {reason}", claim=failure.claim.label, reason=failure.reason)
+        console.print(line, style="red", markup=False)
     if failures:
         raise typer.Exit(1)
 
@@ -97,51 +78,53 @@ def seconds_of(duration: str) -> float:
     return float(match[1]) * UNITS[match[2]]
 
 
-def estimate_claims(
+def planned_claims(
     root: Path, outstanding: Sequence[OutstandingClaim], threads: int
 ) -> tuple[list[EstimatedClaim], list[Failure]]:
-    """The claims with estimates, cheapest first, and those that cannot be planned; prepares their data."""
-    from flows.cli.preview import Previewer
-    from pipelines.lineage.store import Store
-    from tasks.datasets.claim_requests import ClaimRequest
-    from tasks.datasets.planning import store_folder
-    from tasks.estimates.duration import estimate_run
+    """`estimate_claims`, which says how far it is."""
+    from flows.cli.claim_estimates import estimate_claims
 
-    store = Store(store_folder(root))
-    records = list(store.all())
-    planned, failures = [], []
-    for claim in outstanding:
-        try:
-            requested = ClaimRequest.resolve(root, claim.name, claim.data, claim.variants)
-            steps: dict[str, float] = {}
-            for part in requested.parts:
-                requests = [requested.of_part(root, part)]
-                requests += [requested.grid(root, part)] if requested.claim.tune else []
-                for request in requests:
-                    preview = Previewer(root, request, store, console.print).before(only=True)
-                    estimate = estimate_run(root, preview.plan, preview.prepared, preview.stored, records, threads)
-                    steps |= {one.fingerprint: estimate.steps[one.fingerprint].seconds for one in preview.todo}
-            planned.append(EstimatedClaim(claim, steps))
-        except CursusError as error:
-            failures.append(Failure(claim, str(error)))
-    return sorted(planned, key=lambda one: one.seconds), failures
+    with planning_progress(console) as show:
+        return estimate_claims(
+            root,
+            outstanding,
+            threads,
+            lambda done: show(message("planned {done} of {count} claims", done=done, count=len(outstanding))),
+        )
 
 
 def show_claims(output: Console, planned: Sequence[EstimatedClaim], failures: Sequence[Failure]) -> None:
     """Print what will be measured, what each adds to the time, and the total; then what cannot be."""
-    table = Table("claim", "why", "steps", "minutes", "in all", title="claims to measure", title_justify="left")
+    heads = [message(one) for one in ("claim", "why", "data", "steps", "minutes", "in all")]
+    table = Table(
+        Column(heads[0], overflow="fold"), *heads[1:], title=message("claims to measure"), title_justify="left"
+    )
     known: set[str] = set()
+    prepared: dict[str, float] = {}
     total = 0.0
     for one in planned:
         new = {step: seconds for step, seconds in one.steps.items() if step not in known}
+        data = {name: seconds for name, seconds in one.preparations.items() if name not in prepared}
         known |= new.keys()
-        total += sum(new.values())
-        minutes = f"{sum(new.values()) / 60:.1f}"
-        table.add_row(one.claim.label, one.claim.reason, str(len(new)), minutes, f"{total / 60:.1f}")
+        prepared |= data
+        added = sum(new.values()) + sum(data.values())
+        total += added
+        state = message("not prepared: estimated" if one.preparations else "prepared")
+        times = [f"{seconds / 60:.1f}" for seconds in (added, total)]
+        table.add_row(one.claim.label, message(one.claim.reason), state, str(len(new)), *times)
     output.print(table)
-    output.print(f"in all {len(planned)}, about {total / 60:.1f} minutes; steps that several share are counted once")
+    line = "in all {count}, about {minutes:.1f} minutes; steps that several share are counted once"
+    output.print(message(line, count=len(planned), minutes=total / 60))
+    if prepared:
+        line = (
+            "of these, {minutes:.1f} minutes prepare data ({datasets}); each dataset is prepared when the first claim "
+            "on it begins, and until then its sizes and the time of its steps are estimated from its settings"
+        )
+        datasets, minutes = ", ".join(sorted(prepared)), sum(prepared.values()) / 60
+        output.print(message(line, minutes=minutes, datasets=datasets), soft_wrap=True)
     for failure in failures:
-        output.print(f"cannot be measured here  {failure.claim.label}: {failure.reason}", markup=False)
+        line = message("cannot be measured here  {claim}: {reason}", claim=failure.claim.label, reason=failure.reason)
+        output.print(line, markup=False)
 
 
 def measure_claims(
@@ -156,10 +139,13 @@ def measure_claims(
 
     A claim that fails is recorded and does not stop the others.
     """
+    from tasks.records.outstanding import Failure
+
     began, failures = clock(), []
     for number, one in enumerate(planned):
         if budget is not None and clock() - began >= budget:
-            console.print(f"the time is over; claims that are left: {len(planned) - number}; the same command goes on")
+            line = "the time is over; claims that are left: {count}; the same command goes on"
+            console.print(message(line, count=len(planned) - number))
             break
         console.print(f"[{number + 1}/{len(planned)}] {one.claim.label}", markup=False, style="bold")
         try:
@@ -168,7 +154,7 @@ def measure_claims(
             reason = str(error) if isinstance(error, CursusError) else "an unexpected error, printed above"
             failures.append(Failure(one.claim, reason))
             _write_failure(root, failures[-1])
-            console.print(f"failed: {reason}", style="red", markup=False)
+            console.print(message("failed: {reason}", reason=reason), style="red", markup=False)
     return failures
 
 

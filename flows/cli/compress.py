@@ -15,6 +15,7 @@ from rich.table import Table
 from flows.cli.exit_status import handle_errors
 from flows.cli.options import Dataset, model_names
 from flows.cli.store_in_use import hold
+from pipelines.messages.translation import localized_page, message
 from tasks.environment import project_root
 from tasks.servers.environment import prepare_environment
 
@@ -84,7 +85,7 @@ def compress(
     limits, seconds = Limits.parse(within), seconds_of(budget) if budget else None
     requested = compression_request(root, model, dataset, route or (), runtime or ())
     store = Store(store_folder(root))
-    typer.echo(f"model    {requested.title}", err=True)
+    typer.echo(message("model    {why}", why=requested.title), err=True)
     hold(store)
     previewer = Previewer(root, requested.request, store, lambda line: typer.echo(line, err=True))
     prepared = previewer.before(only=dry_run).prepared
@@ -99,7 +100,7 @@ def compress(
         measured = Measured.read(store, planned.evaluation)
         keep(root, measured, measured.choose(limits), limits, folder, lambda line: typer.echo(f"  {line}", err=True))
     else:
-        typer.echo("starting Prefect, MLflow and torch …", err=True)
+        typer.echo(message("starting Prefect, MLflow and torch …"), err=True)
         from flows.process.execute import execute
 
         config = {
@@ -114,13 +115,16 @@ def compress(
         }
         result = execute(config, root, "compress")
         for name, why in result["left_out"].items():
-            console.print(f"{name} was left out: {why}", markup=False, soft_wrap=True)
+            console.print(message("{name} was left out: {reason}", name=name, reason=why), markup=False, soft_wrap=True)
         report, measured = Path(result["report"]), Measured.read(store, result["evaluation"])
     choice = measured.choose(limits)
     show_forms(measured, choice)
     console.print(measured.sentence(limits, choice), markup=False, soft_wrap=True, style="bold")
-    console.print(f"kept     {folder}: cursus predict --model {folder}", markup=False, soft_wrap=True)
-    console.print(f"report   {report.with_name('compression.html')}", markup=False, soft_wrap=True)
+    console.print(
+        message("kept     {folder}: cursus predict --model {folder}", folder=folder), markup=False, soft_wrap=True
+    )
+    page = localized_page(report.with_name("compression.html"))
+    console.print(message("report   {path}", path=page), markup=False, soft_wrap=True)
     if not choice.within:
         raise typer.Exit(NOTHING_WITHIN)
 
@@ -144,26 +148,30 @@ def show_routes(planned: CompressionPlan) -> None:
 
     table = _table("route", "what it does", "paper", "on disk", "minutes", "")
     table.add_row(
-        "teacher", "the model as it is, in every runtime of this machine", "", megabytes(planned.teacher_bytes)
+        "teacher", message("the model as it is, in every runtime of this machine"), "", megabytes(planned.teacher_bytes)
     )
     for one in sorted(planned.routes, key=lambda one: -one.bytes):
-        state = "" if one.taken else "over the budget"
+        state = "" if one.taken else message("over the budget")
         table.add_row(
             one.route.name,
             one.route.description,
             one.route.paper,
             f"{'' if one.todo == 0 else '~'}{megabytes(one.bytes)}",
             f"{one.seconds / 60:.1f}",
-            state if one.todo or state else "in the store",
+            state if one.todo or state else message("in the store"),
         )
     console.print(table)
     for name, why in planned.compression.unfit.items():
-        console.print(f"{name} does not fit: {why}", markup=False, soft_wrap=True)
+        console.print(message("{name} does not fit: {reason}", name=name, reason=why), markup=False, soft_wrap=True)
     if not planned.measured:
         names = ", ".join(sorted(planned.left_out))
-        over = f"; over the budget: {names}" if names else ""
-        taken = len(planned.compression.routes)
-        line = f"{taken} of {len(planned.routes)} routes, about {planned.seconds / 60:.1f} minutes with measuring{over}"
+        counts = {"taken": len(planned.compression.routes), "total": len(planned.routes)}
+        line = message(
+            "{taken} of {total} routes, about {minutes:.1f} minutes with measuring{over}",
+            **counts,
+            minutes=planned.seconds / 60,
+            over=message("; over the budget: {names}", names=names) if names else "",
+        )
         console.print(line, markup=False, soft_wrap=True)
 
 
@@ -186,16 +194,22 @@ def show_forms(measured: Measured, choice: Choice) -> None:
             f"{one.milliseconds_of_a_batch:.1f}",
             score(one.score, metric),
             difference(one.difference, metric),
-            f"{difference(one.difference_low, metric)} to {difference(one.difference_high, metric)}",
+            message(
+                "{low} to {high}",
+                low=difference(one.difference_low, metric),
+                high=difference(one.difference_high, metric),
+            ),
             style="bold" if one == choice.form else "",
         )
     console.print(table)
     others = len(measured.forms) - len(best)
-    console.print(f"{others} further forms are beaten by one of these in size, time and score", markup=False)
+    line = "{count} further forms are beaten by one of these in size, time and score"
+    console.print(message(line, count=others), markup=False)
 
 
 def _table(*columns: str) -> Table:
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for name in columns:
-        table.add_column(name, justify="left" if name in ("route", "what it does", "paper", "runtime", "") else "right")
+        left = name in ("route", "what it does", "paper", "runtime", "")
+        table.add_column(message(name) if name else "", justify="left" if left else "right")
     return table

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import typer
+from rich.cells import set_cell_size
 from rich.console import Console
 from rich.text import Text
 
 from flows.cli.exit_status import handle_errors
 from pipelines.errors import CursusError
+from pipelines.messages.translation import message
 from tasks.environment import project_root
 
 console = Console(highlight=False)
@@ -32,7 +34,8 @@ def doctor() -> None:
     problems = 0
     for check in examine(_project()):
         problems += check.state is State.PROBLEM
-        line = Text(f"{check.state:<8} ", style=STYLES[check.state]).append(f"{check.subject:<12}", style="bold")
+        state, subject = set_cell_size(message(check.state), 9), set_cell_size(message(check.subject), 12)
+        line = Text(state, style=STYLES[check.state]).append(subject, style="bold")
         console.print(line.append(check.sentence, style="not bold default"), soft_wrap=True)
     if problems:
         raise typer.Exit(1)

@@ -79,12 +79,15 @@ def _show(console: Console, answer: Neighbours, title: str) -> None:
         if one.end:
             line.stylize("bold underline", one.start + 7, one.end + 7)
         console.print(line, soft_wrap=True)
-    kind = "sentences with the word, of" if answer.neighbours and answer.neighbours[0].end else "words of"
-    console.print(f"of {answer.compared:,} {kind} {answer.source}; {title}", style="dim", markup=False, soft_wrap=True)
-    if kind.startswith("sentences") and not answer.contextual:
-        console.print(
+    occurrences = bool(answer.neighbours and answer.neighbours[0].end)
+    sentence = "of {count:,} words of {source}; {model}"
+    if occurrences:
+        sentence = "of {count:,} sentences with the word, of {source}; {model}"
+    compared = message(sentence, count=answer.compared, source=answer.source, model=title)
+    console.print(compared, style="dim", markup=False, soft_wrap=True)
+    if occurrences and not answer.contextual:
+        sentence = (
             "This layer has one vector for the word, whatever the sentence: all are equally near. Name a contextual "
-            "model, or ask without --in for the nearest words.",
-            markup=False,
-            soft_wrap=True,
+            "model, or ask without --in for the nearest words."
         )
+        console.print(message(sentence), markup=False, soft_wrap=True)

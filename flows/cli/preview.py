@@ -11,6 +11,7 @@ from pipelines.corpora.settings.runtime import load_runtime
 from pipelines.lineage.store import Store
 from pipelines.recipe.plan import Plan, Step
 from tasks.datasets.lock import prepare_in_turn, shared_data_lock
+from tasks.datasets.looking import look_at_new_sources
 from tasks.datasets.planning import Request, make_plan
 from tasks.datasets.prepared import Prepared, last_prepared, open_prepared
 from tasks.launchers.settings import load_training
@@ -50,6 +51,8 @@ class Previewer:
         known = last is not None and all(last_prepared(one, self.root) is not None for one in others)
         preview = self._over(last) if last is not None and known else None
         if preview is not None and preview.todo and not only:
+            for one in (self.request.dataset, *others):
+                look_at_new_sources(one, self.root)  # the flow looks at them after seconds of starting
             return preview
         for one in others:
             self._prepare(one)

@@ -11,6 +11,7 @@ from flows.cli.finished import finished_report
 from flows.cli.preview import PlanPreview, Previewer
 from pipelines.lineage.store import Store
 from pipelines.messages.translation import message
+from tasks.datasets.looking import look_at_new_sources
 from tasks.datasets.planning import check_stage, load_recipe, resolve_request
 
 
@@ -41,6 +42,7 @@ def requested(
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")
     os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")
     request = resolve_request(root, dataset, recipe, tuple(variants), smoke)
+    look_at_new_sources(request.dataset, root)  # before the recipe: its parts take a second to import
     loaded = load_recipe(root, request)
     if until is not None:
         check_stage(loaded, until)

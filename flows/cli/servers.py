@@ -89,7 +89,7 @@ def _show_schedules(schedules: Sequence[RunSchedule]) -> None:
     table = Table(message("deployment"), message("schedule"), message("when"), "", message("request"))
     for one in schedules:
         request = ", ".join(f"{key}: {value}" for key, value in one.config.items())
-        table.add_row(one.deployment, one.name, one.when, "on" if one.active else "off", request)
+        table.add_row(one.deployment, one.name, one.when, message("on" if one.active else "off"), request)
     console.print(table)
 
 

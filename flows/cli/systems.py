@@ -6,10 +6,12 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 
 from flows.cli.exit_status import handle_errors
 from pipelines.errors import RecipeError
+from pipelines.messages.translation import message
 from pipelines.shipped import shipped_folder
 from tasks.environment import is_own_project, project_root
 
@@ -53,10 +55,12 @@ def _show_all(mapped: list[MappedSystem]) -> None:
     for one in mapped:
         if one.section != section:
             section = one.section
-            _print(section, style="bold")
+            _print(_translated(section), style="bold")
         title = shorten(one.system.title, TITLE, placeholder=" …")
-        _print(f"  {one.system.id:<{width}}  {title:<{TITLE}}  {one.recipes:<13}  {one.verdict}".rstrip())
-    _print(f"{implemented} of {len(mapped)} systems have a recipe; the whole map is docs/systems.md")
+        recipes = set_cell_size(one.recipes, 13) if cell_len(one.recipes) < 13 else one.recipes
+        _print(f"  {one.system.id:<{width}}  {title:<{TITLE}}  {recipes}  {one.verdict}".rstrip())
+    line = "{implemented} of {total} systems have a recipe; the whole map is docs/systems.md"
+    _print(message(line, implemented=implemented, total=len(mapped)))
 
 
 def _show_one(mapped: MappedSystem) -> None:
@@ -65,27 +69,39 @@ def _show_one(mapped: MappedSystem) -> None:
     lines = [
         ("title", system.title),
         ("paper", mapped.origin),
-        ("section", mapped.section),
+        ("section", _translated(mapped.section)),
         ("to show", system.shows),
     ]
     if not mapped.implementations:
         lines += [("recipe", mapped.recipes), ("missing", system.missing), ("plan", mapped.plan)]
     for one, results in mapped.implementations:
-        lines.append(("recipe", f"{one.recipe.name}, stage{'s' * (len(one.stages) > 1)} {', '.join(one.stages)}"))
+        line = "{recipe}, stages {stages}" if len(one.stages) > 1 else "{recipe}, stage {stages}"
+        lines.append(("recipe", message(line, recipe=one.recipe.name, stages=", ".join(one.stages))))
         for result in results:
             lines += _result(one.recipe.name, result)
     for label, text in lines:
         if text:
-            _print(f"  {label:<10}{text}")
+            _print(f"  {set_cell_size(message(label), 10)}{text}")
+
+
+def _translated(section: str) -> str:
+    """`E. Transformers` in the current language: its letter stays."""
+    letter, dot, heading = section.rpartition(". ")
+    return f"{letter}{dot}{message(heading)}"
 
 
 def _result(recipe: str, result: SystemResult) -> list[tuple[str, str]]:
-    name = f"{recipe}/{result.claim}: " if result.claim else ""
+    from pipelines.reports.elements.wording import plain
+
+    claim = result.statement
+    if result.claim:
+        claim = message("{claim}: {statement}", claim=f"{recipe}/{result.claim}", statement=claim)
+    verdict = plain(result.verdict)
     measured = ", ".join(one for one in (result.effect, result.cost) if one)
     return [
-        ("claim", name + result.statement),
+        ("claim", claim),
         ("data", result.data),
-        ("verdict", f"{result.verdict}{f': {measured}' if measured else ''}"),
+        ("verdict", message("{verdict}: {measured}", verdict=verdict, measured=measured) if measured else verdict),
         ("record", f"docs/{result.page}" if result.page else ""),
     ]
 

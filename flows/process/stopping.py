@@ -12,12 +12,16 @@ from types import FrameType
 
 import psutil
 
+from pipelines.messages.translation import message, translatable
+
 INTERRUPTED = 130
 """Exit status after Ctrl-C."""
 TERMINATED = 128 + signal.SIGTERM
 """Exit status after SIGTERM."""
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
-STOPPING = "stopping: training writes a checkpoint first; the same signal again (Ctrl-C, SIGTERM) ends the run at once"
+STOPPING = translatable(
+    "stopping: training writes a checkpoint first; the same signal again (Ctrl-C, SIGTERM) ends the run at once"
+)
 
 
 class Terminated(KeyboardInterrupt):
@@ -56,7 +60,7 @@ def run_flow(start: Callable[[], subprocess.Popen[bytes]]) -> int:
     def stop(number: int, frame: FrameType | None) -> None:
         received.append(number)
         if len(received) == 1:
-            print(STOPPING, file=sys.stderr, flush=True)
+            print(message(STOPPING), file=sys.stderr, flush=True)
             flow.send_signal(signal.SIGINT)
         else:
             kill_tree(flow.pid)

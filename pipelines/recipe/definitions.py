@@ -7,17 +7,15 @@ with the same code. A definition covers what is written in this project alone: s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 
 from pipelines.components import discover
 from pipelines.errors import RecipeError
 from pipelines.lineage.fingerprint import fingerprint
-from pipelines.lineage.source import source_hash
 from pipelines.recipe.load import Library
 from pipelines.recipe.plan import UNIDENTIFYING
 from pipelines.recipe.references import references
 from pipelines.recipe.schema import Recipe, Stage
-from pipelines.recipe.stage_parts import computing_modules
+from pipelines.recipe.stage_parts import code_of, computing_modules
 from pipelines.task_families import TaskFamily
 
 DIGITS = 16
@@ -54,10 +52,5 @@ def _definition(stage: Stage, families: tuple[str, ...]) -> str:
     answered = () if stage.kind.reads_plain_text else families
     settings = stage.model_dump(mode="json", exclude=UNIDENTIFYING)
     read = {"start": str(stage.start), "others": sorted(references(stage))}
-    code = _code((*computing_modules(stage), *answered))
+    code = code_of((*computing_modules(stage), *answered))
     return fingerprint({"settings": settings, "read": read, "code": code})[:DIGITS]
-
-
-@cache
-def _code(modules: tuple[str, ...]) -> str:
-    return source_hash(modules)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,9 @@ from pipelines.recipe.systems import SYSTEMS
 from pipelines.shipped import shipped_folder
 
 RECIPES = "recipes"
+SUFFIX = ".yaml"
+FILE_SUFFIXES = (SUFFIX, ".yml")
+"""Endings of the path of a recipe in a file of its own."""
 
 
 @dataclass(frozen=True)
@@ -26,12 +30,27 @@ class RecipeFolders:
     @property
     def files(self) -> Mapping[str, Path]:
         """Sorted name → file."""
-        files: dict[str, Path] = {}
-        for folder in self.folders:
-            for path in folder.glob("*.yaml"):
-                if path.name != SYSTEMS:
-                    files.setdefault(path.stem, path)
-        return dict(sorted(files.items()))
+        return {name: Path(path) for name, path in self._paths().items()}
+
+    @property
+    def names(self) -> list[str]:
+        """Sorted names of the recipes."""
+        return list(self._paths())
+
+    def file(self, name: str) -> Path | None:
+        """The file of a recipe; None when there is none."""
+        path = self._paths().get(name)
+        return None if path is None else Path(path)
+
+    def _paths(self) -> dict[str, str]:
+        # texts, not paths: while many recipes are planned they are listed a thousand times, and making a path of each
+        # took half of the planning's time
+        paths: dict[str, str] = {}
+        for folder in filter(os.path.isdir, self.folders):
+            for name in os.listdir(folder):
+                if name.endswith(SUFFIX) and name != SYSTEMS:
+                    paths.setdefault(name.removesuffix(SUFFIX), os.path.join(folder, name))
+        return dict(sorted(paths.items()))
 
     @property
     def systems(self) -> Path:

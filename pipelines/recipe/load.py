@@ -31,7 +31,7 @@ from pipelines.recipe.claim import AT_KEY
 from pipelines.recipe.claims import check_claim, path_of
 from pipelines.recipe.cycles import circular_stages
 from pipelines.recipe.document import VARIANTS, Document, overlay
-from pipelines.recipe.folders import RecipeFolders
+from pipelines.recipe.folders import FILE_SUFFIXES, RecipeFolders
 from pipelines.recipe.inheritance import inherited_keys, like_another, with_owner
 from pipelines.recipe.merging import merged
 from pipelines.recipe.model_annotations import read_models
@@ -70,7 +70,7 @@ class Library:
 
     def names(self) -> list[str]:
         """Sorted names of the recipes."""
-        return list(self.folders.files)
+        return self.folders.names
 
     def load(
         self,
@@ -112,9 +112,9 @@ class Library:
     def stage(self, recipe: Recipe, reference: str) -> Stage:
         """Stage that `reference` (`stage` or `recipe/stage`) names within `recipe`. Raises RecipeError for none."""
         owner, _, stage = reference.rpartition("/")
-        if owner and owner not in self.names():
-            raise RecipeError(f"there is no recipe {owner!r}.{did_you_mean(owner, self.names())}")
         if owner and owner not in self._referenced:
+            if owner not in self.names():
+                raise RecipeError(f"there is no recipe {owner!r}.{did_you_mean(owner, self.names())}")
             self._referenced[owner] = self.load(owner)
         stages = (self._referenced[owner] if owner else recipe).stages
         if stage not in stages:
@@ -179,7 +179,7 @@ class Library:
             raise document.error(("stages", stage, *key_path), str(error)) from None
 
     def _document(self, name: str, variants: tuple[str, ...], seen: tuple[str, ...] = ()) -> Document:
-        path = Path(name) if name.endswith((".yaml", ".yml")) else self.folders.files.get(name)
+        path = Path(name) if name.endswith(FILE_SUFFIXES) else self.folders.file(name)
         if path is None or not path.exists():
             raise RecipeError(f"there is no recipe {name!r}.{did_you_mean(name, self.names())}")
         if name in seen:

@@ -16,7 +16,6 @@ from pipelines.errors import RecipeError
 from pipelines.lineage import hardware
 from pipelines.lineage.fingerprint import digest_folder, fingerprint, library_versions
 from pipelines.lineage.provenance import DataSource
-from pipelines.lineage.source import source_hash
 from pipelines.parts import accelerators
 from pipelines.recipe.checkpoint import resolve_checkpoint
 from pipelines.recipe.features import feature_role
@@ -25,7 +24,7 @@ from pipelines.recipe.lines import line_views, teacher_role
 from pipelines.recipe.load import Library
 from pipelines.recipe.model_annotations import read_models
 from pipelines.recipe.schema import Recipe, Stage
-from pipelines.recipe.stage_parts import computing_modules, files_of
+from pipelines.recipe.stage_parts import code_of, computing_modules, files_of
 from pipelines.recipe.starts import HEAD_START, Checkpoint, Untrained
 from pipelines.recipe.tables import (
     answered_tasks,
@@ -277,7 +276,7 @@ def identify_step(
         "family": family.model_dump(mode="json") if modules else None,
         "parents": parents,
         "data": {table: source.digest for table, source in data.items()},
-        "code": source_hash([*computing_modules(stage), *modules]),
+        "code": code_of((*computing_modules(stage), *modules)),
         "libraries": library_versions(),
         "checkpoint": digest_folder(checkpoint) if checkpoint else None,
     }

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 from pipelines.components import Component
 from pipelines.errors import RecipeError
 from pipelines.lineage.fingerprint import digest_file
+from pipelines.lineage.source import source_hash
 from pipelines.parts.heads import Head
 from pipelines.recipe.entries import entry_of
 from pipelines.recipe.kinds import Kind
@@ -29,6 +31,12 @@ def modules_of(stage: Stage) -> list[str]:
 def computing_modules(stage: Stage) -> list[str]:
     """Modules whose code the result of a stage depends on, whatever its data: what computes it, and its parts."""
     return [entry_of(stage).partition(":")[0], Kind.__module__, *modules_of(stage)]
+
+
+@cache
+def code_of(modules: tuple[str, ...]) -> str:
+    """`source_hash`, once for the same modules: a plan has many steps of the same code, and it hashes megabytes."""
+    return source_hash(modules)
 
 
 def files_of(stage: Stage) -> list[str]:

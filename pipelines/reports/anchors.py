@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -53,12 +54,19 @@ def read_anchors(root: Path) -> tuple[Anchor, ...]:
 
     Raises DataError, which names the invalid entry.
     """
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
     path = root / ANCHORS
     if not path.is_file():
         return ()
+    state = path.stat()
+    return _read_cached(path, state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=2)
+def _read_cached(path: Path, modified: int, size: int) -> tuple[Anchor, ...]:
+    """The file in the state that the other arguments identify: every plan of many reads it."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
     try:
         return Anchors.model_validate(YAML(typ="safe").load(path) or {}).anchors
     except YAMLError as error:

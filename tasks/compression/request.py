@@ -17,7 +17,8 @@ from pipelines.recipe.routes import COMPRESS, TEACHER, Route, RoutesOver, fittin
 from pipelines.serving.runtimes import runtimes_by_name
 from pipelines.task_families.labelled_tables import MAIN
 from tasks.compression.finished import finished_model
-from tasks.datasets.planning import Request, recipes_for, setting_of_dataset, store_folder
+from tasks.datasets.libraries import recipes_for, setting_of_dataset
+from tasks.datasets.planning import Request, store_folder
 from tasks.datasets.prepared import Prepared
 from tasks.models.ancestry import resolve
 from tasks.models.default import default_model

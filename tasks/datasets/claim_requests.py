@@ -9,15 +9,13 @@ from pathlib import Path
 from typing import Self
 
 from pipelines.components import did_you_mean
-from pipelines.corpora.settings.dataset import load_settings
 from pipelines.errors import RecipeError
 from pipelines.recipe.claim import Claim
 from pipelines.recipe.claims import Measurement, claim_of, claim_on, figure_source, measurements, recipe_of_claim
-from pipelines.recipe.folders import RecipeFolders
-from pipelines.recipe.load import Library
 from pipelines.recipe.schema import Recipe
 from pipelines.recipe.tuning import Point, grid_recipe, with_choices
-from tasks.datasets.planning import Request, recipes_for, resolve_request, setting_of_dataset
+from tasks.datasets.libraries import recipes_for, recipes_of, setting_of_dataset, settings_of
+from tasks.datasets.planning import Request, resolve_request
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ class ClaimRequest:
         records the claim's figure on it.
         """
         owner, _, label = name.partition("/")
-        stated = Library(RecipeFolders.of_project(root)).load(owner)
+        stated = recipes_of(root).load(owner)
         claim = claim_on(claim_of(stated, label), data)
         _check_datasets(root, name, claim)
         dataset = claim.dataset(claim.form.sides()[0].trained)
@@ -95,7 +93,7 @@ class ClaimRequest:
 
 
 def _check_datasets(root: Path, name: str, claim: Claim) -> None:
-    known = load_settings(root)
+    known = settings_of(root)
     for dataset in claim.datasets:
         if dataset not in known:
             raise RecipeError(

@@ -11,11 +11,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pipelines.lineage.locks import Lock
+from pipelines.messages.translation import message, translatable
 from tasks.datasets.prepared import Prepared, open_prepared, prepare, up_to_date
 from tasks.environment import state_folder
 
-PREPARED = "another process is preparing this dataset; waiting for it to end"
-REPRODUCED = "`dvc repro` uses the data of this checkout; waiting for it to end"
+PREPARED = translatable("{dataset}: another process is preparing this dataset; waiting for it to end")
+REPRODUCED = translatable("`dvc repro` uses the data of this checkout; waiting for it to end")
 
 
 @contextmanager
@@ -43,7 +44,7 @@ def data_in_use(
 @contextmanager
 def shared_data_lock(dataset: str, root: Path, notify: Callable[[str], None]) -> Iterator[None]:
     """Keep other runs from changing the dataset's tables, in their present state, until the block ends."""
-    with _checkout_shared(root, notify), _shared(_lock_of(dataset, root), f"{dataset}: {PREPARED}", notify):
+    with _checkout_shared(root, notify), _shared(_lock_of(dataset, root), message(PREPARED, dataset=dataset), notify):
         yield
 
 
@@ -66,11 +67,12 @@ def _alone_or_current(dataset: str, root: Path, notify: Callable[[str], None]) -
     lock = Lock.take(path)
     if lock is not None:
         return lock
-    shared = _take_shared(path, f"{dataset}: {PREPARED}", notify)
+    shared = _take_shared(path, message(PREPARED, dataset=dataset), notify)
     if up_to_date(dataset, root):
         return shared
     shared.release()
-    notify(f"{dataset}: has changed, and another run is training on its previous state; waiting for that run to end")
+    line = "{dataset}: has changed, and another run is training on its previous state; waiting for that run to end"
+    notify(message(line, dataset=dataset))
     alone = Lock.take(path, wait=True)
     assert alone is not None
     return alone
@@ -83,7 +85,7 @@ def checkout_lock(root: Path) -> Path:
 
 @contextmanager
 def _checkout_shared(root: Path, notify: Callable[[str], None]) -> Iterator[None]:
-    with _shared(checkout_lock(root), REPRODUCED, notify):
+    with _shared(checkout_lock(root), message(REPRODUCED), notify):
         yield
 
 

@@ -9,20 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.components import did_you_mean
-from pipelines.corpora.settings.dataset import DatasetSettings, load_settings, read_params
+from pipelines.corpora.settings.dataset import DatasetSettings, read_params
 from pipelines.errors import RecipeError
 from pipelines.lineage.provenance import DataSource
 from pipelines.recipe.check import check
-from pipelines.recipe.folders import RecipeFolders
 from pipelines.recipe.lattice import lattice_of
-from pipelines.recipe.load import Library, RecipeOptions
 from pipelines.recipe.plan import JudgedData, Plan, plan
-from pipelines.recipe.problems import Setting
 from pipelines.recipe.profiles import smoke as smoke_profile
 from pipelines.recipe.routes import RoutesOver
 from pipelines.recipe.schema import Recipe
 from pipelines.reports.anchors import read_anchors
 from pipelines.task_families import TaskFamily
+from tasks.datasets.libraries import recipes_for, recipes_of, setting_of_dataset, settings_of
 from tasks.datasets.prepared import Prepared, open_prepared
 
 
@@ -58,7 +56,7 @@ def resolve_request(
     A recipe that the default dataset does not fit, for it has other labels, gets one that it was written for: the first
     whose own recipe it is, or on which it has a claim. Raises RecipeError for an unknown dataset.
     """
-    settings = load_settings(root)
+    settings = settings_of(root)
     read_anchors(root)  # reports an error in that file now, not when the report is written
     name = dataset or str(read_params(root).get("default_dataset", next(iter(settings))))
     if name not in settings:
@@ -83,7 +81,7 @@ def _request(
     budget = dict(chosen.budget) if own else {}
     if variants and budget:
         # a budget that is asked for by name is meant, also where the dataset has one
-        budget = Library(RecipeFolders.of_project(root)).budget_below(chosen.recipe, variants, budget)
+        budget = recipes_of(root).budget_below(chosen.recipe, variants, budget)
     return Request(
         dataset=name,
         recipe=recipe or chosen.recipe,
@@ -104,10 +102,10 @@ def _fits(root: Path, request: Request) -> bool:
 
 def _written_for(root: Path, request: Request) -> list[str]:
     """Datasets of params.yaml that name the recipe as theirs, then those of its claims; none if it cannot be read."""
-    settings = load_settings(root)
+    settings = settings_of(root)
     own = [name for name, one in settings.items() if one.recipe == request.recipe]
     try:
-        recipe = Library(RecipeFolders.of_project(root)).load(request.recipe, request.variants)
+        recipe = recipes_of(root).load(request.recipe, request.variants)
     except RecipeError:
         return own
     claimed = (name for claim in recipe.claims.values() for name in claim.datasets if name in settings)
@@ -126,26 +124,6 @@ def lattice_request(
     """A request for all paths through the stages of a recipe. Raises RecipeError for an unknown dataset."""
     request = resolve_request(root, dataset, recipe, tuple(variants), smoke)
     return replace(request, transform=partial(lattice_of, seeds=seeds, sizes=tuple(sizes)))
-
-
-def recipes_for(root: Path, dataset: str) -> Library:
-    """The recipe library, in which the dataset's own recipe has the variants and budget that the dataset configures,
-    also when another recipe refers to its models."""
-    chosen = load_settings(root)[dataset]
-    return Library(
-        RecipeFolders.of_project(root), {chosen.recipe: RecipeOptions(tuple(chosen.variants), chosen.budget)}
-    )
-
-
-def setting_of_dataset(root: Path, dataset: str) -> Setting:
-    """What a recipe is checked against on a dataset."""
-    settings = load_settings(root)[dataset]
-    return Setting(
-        family=settings.main.family.name,
-        language=settings.language,
-        corpora={name: corpus.columns for name, corpus in settings.corpora.items()},
-        tasks={name: task.family.name for name, task in settings.tasks.items()},
-    )
 
 
 def load_recipe(root: Path, request: Request) -> Recipe:
@@ -177,9 +155,9 @@ def sources(root: Path, prepared: Prepared) -> dict[str, DataSource]:
     }
 
 
-def make_plan(root: Path, request: Request, prepared: Prepared) -> Plan:
-    """The steps of the requested recipe over `prepared`; models are judged on the last prepared state of the dataset
-    that the request names for it."""
+def make_plan(root: Path, request: Request, prepared: Prepared, judged: Prepared | None = None) -> Plan:
+    """The steps of the requested recipe over `prepared`; models are judged on `judged`, by default the last prepared
+    state of the dataset that the request names for it."""
     family = TaskFamily.model_validate(prepared.family)
     families = {name: TaskFamily.model_validate(one) for name, one in prepared.families.items()}
     profile = smoke_profile if request.smoke else (lambda recipe: recipe)
@@ -191,13 +169,13 @@ def make_plan(root: Path, request: Request, prepared: Prepared) -> Plan:
         family,
         profile,
         families,
-        _judged_data(root, request),
+        _judged_data(root, request, judged),
         request.routes.given if request.routes is not None else None,
     )
 
 
-def _judged_data(root: Path, request: Request) -> JudgedData | None:
+def _judged_data(root: Path, request: Request, judged: Prepared | None) -> JudgedData | None:
     if request.judged_on is None:
         return None
-    judged = open_prepared(request.judged_on, root)
+    judged = judged or open_prepared(request.judged_on, root)
     return JudgedData(sources(root, judged), judged.language)

@@ -26,6 +26,7 @@ from pipelines.corpora.steps.step import TABLES, prepared, table_path
 from pipelines.errors import CursusError, DataError, QualityError
 from pipelines.task_families.labelled_tables import NAMED
 from tasks.datasets import dvc_process
+from tasks.datasets.looking import look_at_new_sources
 from tasks.datasets.step_progress import StepProgress
 from tasks.environment import state_folder
 from tasks.quality.acceptance import VARIABLE, VERDICT
@@ -74,10 +75,12 @@ def prepare(
 def refresh_pin(dataset: str, root: Path) -> None:
     """Check the sources, the code and the installed packages again; the pin changes only if they changed.
 
-    Sources that are to be collected anew are looked at: a mistake near their beginning is reported before DVC starts.
+    New sources are looked at first, and those that are to be collected anew: a mistake near their beginning is reported
+    before the code is hashed and DVC starts.
     """
+    looked = look_at_new_sources(dataset, root)
     pin(dataset, root)
-    if collected_pin(dataset, root) != read_json(pin_path(dataset, root))["steps"][COLLECT]:
+    if not looked and collected_pin(dataset, root) != read_json(pin_path(dataset, root))["steps"][COLLECT]:
         look_at_sources(dataset, root)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from pipelines.messages.translation import message
 from pipelines.shipped import shipped_folder
 from tasks.diagnosis import machine, packages, project
 from tasks.diagnosis.check import Check, State
@@ -18,7 +19,7 @@ def examine(root: Path | None) -> Iterator[Check]:
     yield machine.compiler()
     yield machine.disk(root / "data" if root is not None else Path.cwd())
     if root is None:
-        text = "this folder is in no project: `cursus init my-project` makes one"
+        text = message("this folder is in no project: `cursus init my-project` makes one")
         yield Check("project", State.NOTE, text)
         return
     yield machine.git(root)

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from pipelines.messages.translation import message
 from tasks.diagnosis.check import Check, State
 
 COMPILERS = ("cc", "gcc", "clang")
@@ -19,7 +20,8 @@ def compiler() -> Check:
     program = next((path for name in COMPILERS if (path := shutil.which(name))), None)
     if program is None:
         names = ", ".join(COMPILERS)
-        return Check("compiler", State.NOTE, f"no C compiler ({names}): small networks train half as fast on a CPU")
+        text = message("no C compiler ({names}): small networks train half as fast on a CPU", names=names)
+        return Check("compiler", State.NOTE, text)
     return Check("compiler", State.OK, program)
 
 
@@ -27,20 +29,23 @@ def disk(folder: Path) -> Check:
     """Whether the file system of `folder`, or of its closest existing parent, has space for a run."""
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     free = shutil.disk_usage(existing).free
-    text = f"{free / 2**30:,.1f} GiB are free on the file system of {existing}"
+    text = message("{size:,.1f} GiB are free on the file system of {folder}", size=free / 2**30, folder=existing)
     if free < LEAST_FREE:
-        return Check("disk", State.PROBLEM, f"{text}, and a run needs {LEAST_FREE / 2**30:.0f}: free some space")
+        needed = message("{text}, and a run needs {least:.0f}: free some space", text=text, least=LEAST_FREE / 2**30)
+        return Check("disk", State.PROBLEM, needed)
     if free < COMFORTABLE:
-        return Check("disk", State.NOTE, f"{text}: enough for small models; `cursus store gc` removes what is unused")
+        line = message("{text}: enough for small models; `cursus store gc` removes what is unused", text=text)
+        return Check("disk", State.NOTE, line)
     return Check("disk", State.OK, text)
 
 
 def git(root: Path) -> Check:
     """Whether the project's commit can be recorded with every model."""
     if shutil.which("git") is None:
-        return Check("git", State.NOTE, "git is not installed: records of models name no commit")
+        return Check("git", State.NOTE, message("git is not installed: records of models name no commit"))
     command = ["git", "rev-parse", "--short", "HEAD"]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True)
     if done.returncode:
-        return Check("git", State.NOTE, f"{root} has no commit: records of models name none (git init, git commit)")
-    return Check("git", State.OK, f"commit {done.stdout.strip()}")
+        text = message("{folder} has no commit: records of models name none (git init, git commit)", folder=root)
+        return Check("git", State.NOTE, text)
+    return Check("git", State.OK, message("commit {commit}", commit=done.stdout.strip()))

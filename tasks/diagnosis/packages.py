@@ -13,6 +13,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from pipelines.messages.translation import message
 from tasks.diagnosis.check import Check, State
 
 DISTRIBUTION = "cursus"
@@ -26,7 +27,8 @@ def python() -> Check:
     version = platform.python_version()
     required = importlib.metadata.metadata(DISTRIBUTION)["Requires-Python"] or ""
     if not SpecifierSet(required).contains(version, prereleases=True):
-        return Check("python", State.PROBLEM, f"Cursus needs Python {required}, and this is {version}: install another")
+        line = "Cursus needs Python {required}, and this is {version}: install another"
+        return Check("python", State.PROBLEM, message(line, required=required, version=version))
     return Check("python", State.OK, f"{version}, {sys.executable}")
 
 
@@ -34,10 +36,10 @@ def versions() -> Check:
     """Whether every package that Cursus requires is installed, in a version that it is known to work with."""
     problems = list(_unmet(importlib.metadata.requires(DISTRIBUTION) or []))
     if problems:
-        again = "install Cursus again (pip install cursus; in a checkout: make run)"
-        return Check("versions", State.PROBLEM, f"{_listed(problems)}; {again}")
+        line = "{problems}; install Cursus again (pip install cursus; in a checkout: make run)"
+        return Check("versions", State.PROBLEM, message(line, problems=_listed(problems)))
     version = importlib.metadata.version(DISTRIBUTION)
-    return Check("versions", State.OK, f"cursus {version} and all packages that it requires")
+    return Check("versions", State.OK, message("cursus {version} and all packages that it requires", version=version))
 
 
 def _unmet(requirements: list[str]) -> Iterator[str]:
@@ -48,28 +50,37 @@ def _unmet(requirements: list[str]) -> Iterator[str]:
         try:
             installed = importlib.metadata.version(requirement.name)
         except importlib.metadata.PackageNotFoundError:
-            yield f"{requirement.name} is not installed"
+            yield message("{package} is not installed", package=requirement.name)
             continue
         if not requirement.specifier.contains(installed, prereleases=True):
-            yield f"{requirement.name} {installed} is not {requirement.specifier}"
+            yield message(
+                "{package} {installed} is not {specifier}",
+                package=requirement.name,
+                installed=installed,
+                specifier=requirement.specifier,
+            )
 
 
 def lock(folder: Path) -> Check:
     """Whether installed packages have the versions of `requirements.lock` in `folder`, those that the tests have."""
     file = folder / LOCK
     if not file.is_file():
-        return Check("lock", State.NOTE, f"there is no {LOCK}: versions are those that pip chose")
+        return Check("lock", State.NOTE, message("there is no {file}: versions are those that pip chose", file=LOCK))
     locked = dict(_locked(file))
     other = []
     for distribution in importlib.metadata.distributions():
         name = canonicalize_name(distribution.metadata["Name"] or "")
         # a local build's suffix (+cpu) is no other version
         if name in locked and Version(distribution.version).public != Version(locked[name]).public:
-            other.append(f"{name} {distribution.version} instead of {locked[name]}")
+            versions = {"version": distribution.version, "locked": locked[name]}
+            other.append(message("{package} {version} instead of {locked}", package=name, **versions))
     if other:
-        why = "the tests run with the locked versions, and fingerprints depend on some of them"
-        return Check("lock", State.NOTE, f"{_listed(sorted(set(other)))}: {why}; pip install -c {file} …")
-    return Check("lock", State.OK, f"all installed packages have the versions of {file}")
+        line = (
+            "{packages}: the tests run with the locked versions, and fingerprints depend on some of them; "
+            "pip install -c {file} …"
+        )
+        return Check("lock", State.NOTE, message(line, packages=_listed(sorted(set(other))), file=file))
+    return Check("lock", State.OK, message("all installed packages have the versions of {file}", file=file))
 
 
 def _locked(file: Path) -> Iterator[tuple[str, str]]:
@@ -80,5 +91,5 @@ def _locked(file: Path) -> Iterator[tuple[str, str]]:
 
 
 def _listed(parts: list[str]) -> str:
-    left = len(parts) - MOST_NAMED
-    return ", ".join(parts[:MOST_NAMED]) + (f" and {left} more" if left > 0 else "")
+    left, named = len(parts) - MOST_NAMED, ", ".join(parts[:MOST_NAMED])
+    return message("{named} and {left} more", named=named, left=left) if left > 0 else named

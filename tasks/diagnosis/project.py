@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pipelines.corpora.settings.dataset import load_settings
 from pipelines.errors import CursusError
+from pipelines.messages.translation import message
 from tasks.diagnosis.check import Check, State
 from tasks.environment import ACCOUNT, MLFLOW_PORT, state_folder
 from tasks.servers.accounts import account
@@ -24,30 +25,34 @@ def settings(root: Path) -> Check:
         datasets = load_settings(root)
     except CursusError as error:
         return Check("project", State.PROBLEM, str(error))
-    return Check("project", State.OK, f"{root}, {len(datasets)} dataset{'s' * (len(datasets) != 1)}")
+    line = "{folder}, {number} datasets" if len(datasets) != 1 else "{folder}, {number} dataset"
+    return Check("project", State.OK, message(line, folder=root, number=len(datasets)))
 
 
 def permissions(root: Path) -> Check:
     """Whether this user may write the project's folders, and only this user may read the account of its servers."""
     folders = [root / name for name in WRITTEN if (root / name).exists()]
     if closed := [folder for folder in folders if not os.access(folder, os.W_OK | os.X_OK)]:
-        return Check("permissions", State.PROBLEM, f"{closed[0]}: this user may not write there; change its owner")
+        line = message("{folder}: this user may not write there; change its owner", folder=closed[0])
+        return Check("permissions", State.PROBLEM, line)
     try:
         account(root)
     except CursusError as error:
         return Check("permissions", State.PROBLEM, str(error))
     file = state_folder(root) / ACCOUNT
-    secret = f", {file} is its owner's alone" if file.exists() else ""
-    return Check("permissions", State.OK, f"{root} can be written{secret}")
+    line = "{folder} can be written, {file} is its owner's alone" if file.exists() else "{folder} can be written"
+    return Check("permissions", State.OK, message(line, folder=root, file=file))
 
 
 def ports(root: Path) -> Check:
     """Whether the servers run, or their usual ports are free."""
     services = running(root)
     if services is not None:
-        return Check("ports", State.OK, f"the servers run: {services.prefect_url}, {services.mlflow_url}")
-    taken = [f"port {port} ({name})" for name, port in PORTS.items() if port_taken(port)]
+        addresses = f"{services.prefect_url}, {services.mlflow_url}"
+        return Check("ports", State.OK, message("the servers run: {addresses}", addresses=addresses))
+    taken = [message("port {port} ({name})", port=port, name=name) for name, port in PORTS.items() if port_taken(port)]
     if taken:
-        used = " and ".join(taken)
-        return Check("ports", State.NOTE, f"{used}: in use by another program, `cursus up` chooses free ports instead")
-    return Check("ports", State.OK, f"{' and '.join(map(str, PORTS.values()))} are free for `cursus up`")
+        line = "{ports}: in use by another program, `cursus up` chooses free ports instead"
+        return Check("ports", State.NOTE, message(line, ports=message(" and ").join(taken)))
+    ports = message(" and ").join(map(str, PORTS.values()))
+    return Check("ports", State.OK, message("{ports} are free for `cursus up`", ports=ports))

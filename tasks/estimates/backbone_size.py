@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from pipelines.parts.architectures import Architecture
@@ -41,7 +42,12 @@ class BackboneSize:
 
     @property
     def _architecture(self) -> Architecture | None:
-        return Architecture.of({"model_type": self.dims.get("architecture", self.dims.get("model_type"))})
+        return _architecture(self.dims.get("architecture", self.dims.get("model_type")))
+
+
+@cache
+def _architecture(model_type: str | None) -> Architecture | None:
+    return Architecture.of({"model_type": model_type})
 
 
 def forward_operations(backbone: BackboneSize, length: int) -> float:

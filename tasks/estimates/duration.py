@@ -57,6 +57,8 @@ TIMES_LARGER = math.log(4)
 duration of a smoke run is mostly its start-up."""
 SHORT = 0.2
 """Seconds of computing below which all steps count as equal, for example a step that does not compute at all."""
+_RECORDED: dict[str, KnownStep] = {}
+"""Fingerprint → the step of its record, which never changes: a campaign estimates hundreds of plans."""
 UNSURE, SURE = math.log(2.0), math.log(1.15)
 """Log of the factor by which an estimate may be off: without any record, and with the best."""
 
@@ -155,7 +157,9 @@ def _history(
     known = dict(planned)
     for record in newest:
         try:
-            known[record.fingerprint] = KnownStep.recorded(record)
+            if record.fingerprint not in _RECORDED:
+                _RECORDED[record.fingerprint] = KnownStep.recorded(record)
+            known[record.fingerprint] = _RECORDED[record.fingerprint]
         except ValueError:  # a record of an earlier version, or with a component that is not installed
             continue
     groups: dict[tuple[str, ...], list[tuple[KnownStep, float, float]]] = defaultdict(list)

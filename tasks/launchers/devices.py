@@ -18,6 +18,7 @@ from pathlib import Path
 from pipelines.errors import CursusError
 from pipelines.lineage import hardware
 from pipelines.lineage.locks import Lock
+from pipelines.messages.translation import message
 from pipelines.recipe.job import Runtime
 
 VARIABLE = "CURSUS_DEVICES"
@@ -63,7 +64,8 @@ def devices_held(count: int, notify: Callable[[str], None]) -> Iterator[tuple[st
     notified = False
     while len(held := _take(folder, shared, count)) < count:
         if not notified:
-            notify(f"other runs train on the devices of this machine ({', '.join(shared)}); waiting for {count}")
+            line = "other runs train on the devices of this machine ({devices}); waiting for {count}"
+            notify(message(line, devices=", ".join(shared), count=count))
             notified = True
         time.sleep(POLL_SECONDS)
     try:

@@ -17,6 +17,7 @@ from pipelines.lineage.disk import write_text_atomically
 from pipelines.lineage.provenance import RECORD
 from pipelines.lineage.results import METRICS, RESULT, SCRATCH
 from pipelines.lineage.store import Store
+from pipelines.messages.translation import message
 from pipelines.models.extracting import extract_task
 from pipelines.models.untrusted import refuse_unsafe
 from pipelines.safety.markdown import inert
@@ -105,7 +106,7 @@ def upload(folder: Path, repository: str, notify: Callable[[str], None]) -> str:
 
     if get_token() is None:
         raise CursusError("the hub needs a token: set HF_TOKEN, or run `hf auth login`")
-    notify(f"uploading to {repository} …")
+    notify(message("uploading to {repository} …", repository=repository))
     api = HfApi()
     try:
         api.create_repo(repository, private=True, exist_ok=True)

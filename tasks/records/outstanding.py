@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from pipelines.messages.translation import translatable
 from pipelines.recipe.claim import Claim
-from pipelines.recipe.folders import RecipeFolders
-from pipelines.recipe.load import Library
+from tasks.datasets.libraries import recipes_of
 from tasks.records.claims import RECORDS
 from tasks.records.measurements import read_records
 from tasks.records.standings import Standing, data_words, standing
 
-MISSING = "no record"
-REASONS: dict[Standing, str] = {"stale": "stale", "unknown": "recorded before records said of which code"}
+MISSING = translatable("no record")
+REASONS: dict[Standing, str] = {
+    "stale": translatable("stale"),
+    "unknown": translatable("recorded before records said of which code"),
+}
 """Standing → why a claim is measured again; one that is no more cannot be."""
 
 
@@ -37,6 +40,31 @@ class OutstandingClaim:
         return " ".join((self.name, *self.data, *self.variants))
 
 
+@dataclass(frozen=True)
+class EstimatedClaim:
+    """A claim to measure with the steps that it needs and the store lacks."""
+
+    claim: OutstandingClaim
+    steps: Mapping[str, float]
+    """Fingerprint → estimated seconds. Over data that is not prepared, the fingerprint of no step that will be."""
+    preparations: Mapping[str, float] = field(default_factory=dict)
+    """Dataset that is not prepared → estimated seconds of preparing it; the steps over it are estimated from its
+    settings."""
+
+    @property
+    def seconds(self) -> float:
+        """Estimated seconds of all of its steps and preparations, also those that other claims share."""
+        return sum(self.steps.values()) + sum(self.preparations.values())
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A claim that could not be planned or measured."""
+
+    claim: OutstandingClaim
+    reason: str
+
+
 def outstanding_claims(root: Path, only: str | None = None) -> list[OutstandingClaim]:
     """Every claim of the project in `root` that is to be measured, in the order of recipes.
 
@@ -44,7 +72,7 @@ def outstanding_claims(root: Path, only: str | None = None) -> list[OutstandingC
     claim's own, or of a variant, is measured again with the same, by the numbers of seeds and draws that the claim has
     now.
     """
-    library = Library(RecipeFolders.of_project(root))
+    library = recipes_of(root)
     records: dict[str, list[Mapping[str, Any]]] = {}
     for record in read_records(root / RECORDS):
         records.setdefault(f"{record['recipe']}/{record['claim']}", []).append(record)

@@ -9,7 +9,8 @@ from typing import Any, Literal, TypeAlias
 from pipelines.errors import CursusError
 from pipelines.recipe.definitions import definitions
 from tasks.datasets.claim_requests import ClaimRequest
-from tasks.datasets.planning import load_recipe, recipes_for
+from tasks.datasets.libraries import recipes_for
+from tasks.datasets.planning import load_recipe
 from tasks.records.measured_claim import MeasuredClaim
 
 Standing: TypeAlias = Literal["current", "stale", "gone", "unknown"]

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.lineage.disk import write_text_atomically
+from pipelines.messages.translation import message, translatable
 from pipelines.recipe.load import Library
 from pipelines.recipe.systems import (
     SYSTEMS,
@@ -25,7 +26,7 @@ from pipelines.recipe.systems import (
     read_systems,
 )
 from pipelines.reports.elements.axes import count
-from pipelines.reports.elements.wording import difference
+from pipelines.reports.elements.wording import difference, plain
 from tasks.environment import project_root
 from tasks.records import claims, lattices
 from tasks.records.claims_page import dataset_names, effects, figure_name
@@ -35,8 +36,8 @@ from tasks.records.readme_recipes import write_recipes
 
 RECIPES = Path("recipes")
 PAGE = Path("docs/systems.md")
-NO_RECIPE = "no recipe yet"
-NOT_MEASURED = "not measured"
+NO_RECIPE = translatable("no recipe yet")
+NOT_MEASURED = translatable("not measured")
 COLUMNS = ("system", "to show", "recipe", "data", "claim", "verdict", "effect [95 %]", "cost")
 _PAPER = re.compile(r"(arXiv|doi):([^\s,;]+)")
 _ADDRESSES = {"arXiv": "https://arxiv.org/abs/", "doi": "https://doi.org/"}
@@ -76,7 +77,7 @@ class MappedSystem:
     @property
     def recipes(self) -> str:
         """Names of its recipes; `no recipe yet` where it has none."""
-        return ", ".join(one.recipe.name for one, _ in self.implementations) or NO_RECIPE
+        return ", ".join(one.recipe.name for one, _ in self.implementations) or message(NO_RECIPE)
 
     @property
     def verdict(self) -> str:
@@ -84,8 +85,8 @@ class MappedSystem:
         verdicts = [result.verdict for _, results in self.implementations for result in results]
         measured = Counter(one for one in verdicts if one != NOT_MEASURED)
         if sum(measured.values()) > 1:
-            return ", ".join(f"{number} {verdict}" for verdict, number in measured.items())
-        return next(iter(measured), NOT_MEASURED if verdicts else "")
+            return ", ".join(f"{number} {plain(verdict)}" for verdict, number in measured.items())
+        return plain(next(iter(measured), NOT_MEASURED if verdicts else ""))
 
 
 def main() -> None:

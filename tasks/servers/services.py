@@ -20,6 +20,7 @@ from pathlib import Path
 from pydantic import BaseModel, ValidationError
 
 from pipelines.errors import CursusError
+from pipelines.messages.translation import message
 from tasks.environment import ACCOUNT, MLFLOW_PORT, defaults, private_state_folder, state_folder, tracking_uri
 from tasks.servers import mlflow_application, prefect_application, processes
 from tasks.servers.accounts import VARIABLE, Account, required_account
@@ -97,10 +98,10 @@ def up(
         if services is not None and services.healthy():
             report_ended_runs(root, f"{services.prefect_url}/api", account.line)
             changed = register_changes(root, f"{services.prefect_url}/api", account.line)
-            forms = " Deployments and their forms were registered again." if changed else ""
-            notify(f"Already running.{forms}\n{_addresses(root, services)}")
+            forms = " " + message("Deployments and their forms were registered again.") if changed else ""
+            notify(f"{message('Already running.')}{forms}\n{_addresses(root, services)}")
             return services
-        notify("Starting the servers (about 20 s) …")
+        notify(message("Starting the servers (about 20 s) …"))
         services = services or Services(
             prefect_url=_url(host, prefect_port), mlflow_url=_url(host, mlflow_port), host=host
         )
@@ -118,7 +119,8 @@ def down(root: Path, *, notify: Callable[[str], None] = print) -> None:
         # the worker first: it reports its runs as crashed to a server that still listens
         stopped = [name for name in ("worker", "mlflow", "prefect") if _clear(root, services, name)]
         (state_folder(root) / "services.json").unlink(missing_ok=True)
-    notify(f"Stopped: {', '.join(stopped)}." if stopped else "Nothing was running.")
+    ended = message("Stopped: {names}.", names=", ".join(stopped))
+    notify(ended if stopped else message("Nothing was running."))
 
 
 def _clear_broken(root: Path, services: Services, notify: Callable[[str], None]) -> None:
@@ -239,17 +241,22 @@ def _free_address(name: str, url: str, notify: Callable[[str], None]) -> str:
     if not processes.port_taken(port):
         return url
     free = f"{url.rpartition(':')[0]}:{processes.free_port()}"
-    notify(f"Port {port} is in use by another program; {name} uses {free}.")
+    notify(message("Port {port} is in use by another program; {name} uses {free}.", port=port, name=name, free=free))
     return free
 
 
 def _addresses(root: Path, services: Services, made: Account | None = None) -> str:
     where = VARIABLE if os.environ.get(VARIABLE) else str(state_folder(root) / ACCOUNT)
-    account = f"{made.line}   (shown once; it is in {where})" if made is not None else f"the line in {where}"
-    return (
-        f"Prefect  {services.prefect_url}\nMLflow   {services.mlflow_url}\nAccount  {account}\n"
-        "Prefect asks for the whole line, MLflow for name and password. Stop them with `make down`."
+    account = message("the line in {file}", file=where)
+    if made is not None:
+        account = message("{line}   (shown once; it is in {file})", line=made.line, file=where)
+    lines = (
+        f"Prefect  {services.prefect_url}",
+        f"MLflow   {services.mlflow_url}",
+        message("Account  {account}", account=account),
+        message("Prefect asks for the whole line, MLflow for name and password. Stop them with `make down`."),
     )
+    return "\n".join(lines)
 
 
 def account_of_servers(root: Path) -> tuple[Account, bool]:

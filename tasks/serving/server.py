@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 import psutil
 
 from pipelines.errors import CursusError
+from pipelines.messages.translation import message
 from pipelines.models.extracting import extract_task
 from pipelines.serving.answering.answering_model import AnsweringModel
 from tasks.environment import ACCOUNT, state_folder
@@ -56,7 +57,7 @@ def serve(
 
     state = state_of(root)  # before the model is resolved: what changes meanwhile is a change
     named = named_model(root, reference, dataset)
-    notify(f"Model    {named.title}")
+    notify(message("Model    {title}", title=named.title))
     with TemporaryDirectory(prefix="cursus-task-") as scratch:
         model = AnsweringModel(extract_task(named.folder, task, Path(scratch)), options.threads)
     served = ServedModel(named.title, named.fingerprint or "", model)
@@ -81,11 +82,13 @@ def serve(
         )
         write_record(root, record)
         where = VARIABLE if os.environ.get(VARIABLE) else str(state_folder(root) / ACCOUNT)
-        notify(f"Page     {url}\nAccount  {f'{account.line}   (shown once; it is in {where})' if made else where}")
+        login = message("{line}   (shown once; it is in {file})", line=account.line, file=where) if made else where
+        lines = message("Page     {url}", url=url), message("Account  {account}", account=login)
+        notify("\n".join(lines))
         try:
             server.run(sockets=[listener])
         except KeyboardInterrupt:  # uvicorn repeats the signal once it has ended in order
-            notify("Stopped.")
+            notify(message("Stopped."))
         finally:
             remove_record(root)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 from pathlib import Path
@@ -11,17 +12,17 @@ from rich.console import Console
 
 from flows.cli.claims import (
     FAILURES,
-    EstimatedClaim,
-    Failure,
     measure_claims,
+    planned_claims,
     seconds_of,
     show_claims,
 )
+from flows.cli.planning_progress import planning_progress
 from pipelines.errors import DataError, RecipeError
 from pipelines.lineage.store import Store
 from tasks.environment import state_folder
 from tasks.records.claims import RECORDS, record_claim
-from tasks.records.outstanding import OutstandingClaim, outstanding_claims
+from tasks.records.outstanding import EstimatedClaim, Failure, OutstandingClaim, outstanding_claims
 from tests.steps import RECIPES, ROOT
 from tests.tasks.records.test_claims import LIBRARY, RIGHT, answers, measured
 
@@ -76,8 +77,46 @@ def test_the_plan_counts_shared_steps_once() -> None:
     text = output.export_text()
     assert "in all 3, about 13.0 minutes; steps that several share are counted once" in text
     cells = [line.split("│") for line in text.splitlines() if "adapter/" in line]
-    assert [cell.strip() for cell in cells[0]][1:-1] == ["adapter/within_a_point", "no record", "1", "10.0", "13.0"]
+    assert [cell.strip() for cell in cells[0]][1:-1] == [
+        *("adapter/within_a_point", "no record", "prepared", "1", "10.0", "13.0")
+    ]
     assert "cannot be measured here  gpt/known: there is no such dataset" in text
+
+
+def test_claims_over_data_that_is_not_prepared_are_planned_at_once(tmp_path: Path) -> None:
+    shutil.copytree(RECIPES, tmp_path / "recipes")
+    shutil.copy(ROOT / "params.yaml", tmp_path)
+    outstanding = [
+        OutstandingClaim("adapter/within_a_point", "no record"),
+        OutstandingClaim("adapter/within_a_point", "stale", ("topics",)),
+        OutstandingClaim("adapter/within_a_point", "no record", ("nowhere",)),
+    ]
+    before = set(tmp_path.rglob("*"))
+    planned, failures = planned_claims(tmp_path, outstanding, 1)
+    assert set(tmp_path.rglob("*")) == before, "nothing is prepared"
+    assert {(one.claim.label, *one.preparations) for one in planned} == {
+        ("adapter/within_a_point", "docstrings"),
+        ("adapter/within_a_point topics", "topics"),
+    }
+    own, other = planned
+    assert all(seconds > 0 for one in planned for seconds in (*one.steps.values(), *one.preparations.values()))
+    assert own.seconds <= other.seconds and not own.steps.keys() & other.steps.keys(), "they read other tables"
+    assert ["'nowhere', which is not in params.yaml" in one.reason for one in failures] == [True]
+    output = Console(width=240, record=True)
+    show_claims(output, planned, failures)
+    text = output.export_text()
+    assert text.count("not prepared: estimated") == 2
+    spent = sum(seconds for one in planned for seconds in one.preparations.values())
+    assert f"of these, {spent / 60:.1f} minutes prepare data (docstrings, topics)" in text
+
+
+def test_planning_that_takes_longer_than_a_second_says_how_far_it_is() -> None:
+    now, output = [0.0], Console(record=True, file=io.StringIO())
+    with planning_progress(output, lambda: now[0]) as show:
+        for number in range(16):
+            now[0] = number / 2
+            show(f"planned {number}")
+    assert output.export_text().splitlines() == ["planned 2", "planned 12"]
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("40m", 2400), ("1.5h", 5400), ("90s", 90)])

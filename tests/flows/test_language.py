@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from flows.cli.app import app
 from flows.cli.display import show_left_out
 from pipelines.messages.translation import LOCALE_VARIABLES, VARIABLE, in_language, language
+from tests.steps import ROOT
 
 
 @pytest.fixture(autouse=True)
@@ -54,3 +55,20 @@ def test_examples_that_were_dropped_are_printed_in_chinese() -> None:
     with in_language("zh"):
         show_left_out(Console(file=output, width=200), Dataset())  # type: ignore[arg-type]
     assert output.getvalue().strip() == "舍弃  test：60 条中的 14 条（14 overlap）"
+
+
+def test_the_state_of_the_machine_is_described_in_chinese() -> None:
+    done = CliRunner().invoke(app, ["--language", "zh", "doctor"])
+    assert "错误" not in done.output and "params.yaml" in done.output, "the settings of this project are empty"
+    states = [line.split()[0] for line in done.output.splitlines() if line.strip()]
+    assert set(states) <= {"正常", "注意", "问题"} and states[0] == "正常"
+    assert " 磁盘 " in done.output and "可用空间" in done.output
+
+
+def test_a_published_system_is_described_in_chinese(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CURSUS_ROOT", str(ROOT))
+    done = CliRunner().invoke(app, ["--language", "zh", "systems", "electra"])
+    heads = [line.split()[0] for line in done.output.splitlines()[1:]]
+    assert done.exit_code == 0 and heads[:4] == ["题目", "论文", "类别", "应证明"] and "阶段" in done.output
+    listed = CliRunner().invoke(app, ["--language", "zh", "systems"]).output.splitlines()
+    assert listed[0] == "A. 预训练之前的语言模型" and "个已有配方" in listed[-1]

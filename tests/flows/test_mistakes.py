@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.flows.conftest import Cursus
+from tests.flows.conftest import Cursus, command_line
+from tests.pipelines.corpora.small_dataset import write_small_dataset
 
 MISTAKES = {
     "recipe": (["run", "regmie"], ("there is no recipe 'regmie'", "Did you mean 'regime'?")),
@@ -33,6 +35,55 @@ def test_a_mistake_is_told_in_one_line(
     assert line.startswith("error: ") and all(part in line for part in says)
     assert "Traceback" not in done.stderr and "torch" not in done.stderr
     assert set((checkout / "data").rglob("*")) == before
+
+
+def appended(name: str, line: bytes) -> Callable[[Path], None]:
+    def append(texts: Path) -> None:
+        (texts / name).write_bytes((texts / name).read_bytes() + line)
+
+    return append
+
+
+def as_tsv(*lines: str) -> Callable[[Path], None]:
+    """Test examples in a file that has no header."""
+
+    def write(texts: Path) -> None:
+        (texts / "test.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        params = texts.parent / "params.yaml"
+        params.write_text(params.read_text().replace("texts/test.jsonl", "texts/test.tsv"), encoding="utf-8")
+
+    return write
+
+
+IN_FILES: dict[str, tuple[Callable[[Path], None], tuple[str, ...]]] = {
+    "a missing file": (lambda texts: (texts / "test.jsonl").unlink(), ("test.jsonl", "no such file or folder")),
+    "an encoding": (appended("general/one.txt", b"\n\ncaf\xe9 cr\xe8me\n"), ("one.txt:", "is not UTF-8")),
+    "a missing column": (appended("train.jsonl", b'{"topic": "email"}\n'), ("train.jsonl:73", "no column 'sentence'")),
+    "no rows": (lambda texts: (texts / "test.jsonl").write_bytes(b""), ("test.jsonl", "the file is empty")),
+    "a label": (appended("test.jsonl", b'{"sentence": "a", "topic": "art"}\n'), ("'art' (1 examples)", "'asyncio'")),
+    "fields": (appended("domain.csv", b'"a","b"\n'), ("domain.csv:", "fields")),
+    "a header": (as_tsv("sentence\ttopic", "a\temail"), ("test.tsv:1", "names of columns", "has no header")),
+}
+
+
+@pytest.mark.parametrize("command", [("data", "small"), ("run", "--data", "small")], ids=lambda one: one[0])
+@pytest.mark.parametrize(("mistake", "says"), IN_FILES.values(), ids=IN_FILES)
+def test_a_mistake_in_a_user_s_files_is_told_before_anything_starts(
+    mistake: Callable[[Path], None],
+    says: tuple[str, ...],
+    command: tuple[str, ...],
+    checkout: Path,
+    environment: dict[str, str],
+    tmp_path: Path,
+) -> None:
+    write_small_dataset(tmp_path)
+    mistake(tmp_path / "texts")
+    done = command_line(checkout, {**environment, "CURSUS_ROOT": str(tmp_path)})(*command, timeout=60)
+    assert done.returncode == 2 and done.stdout == ""
+    line, imported = done.stderr.splitlines()
+    assert line.startswith("error: ") and all(part in line for part in says)
+    assert imported == "imported:", "neither torch nor Prefect"
+    assert not (tmp_path / "data").exists() and not (tmp_path / ".cursus" / "logs").exists(), "no step of DVC ran"
 
 
 def test_an_unknown_option_is_refused_and_help_teaches(cursus: Cursus) -> None:

@@ -1,16 +1,20 @@
 """A first look at the sources of a dataset: most mistakes are near the beginning of a file, and are found in a second.
 
 `collect` reads everything, in a process of DVC that takes seconds to start. Before that, files of examples are read
-whole here, if they are small, and files of text for a while. Remote files and documentation are left to `collect`.
+whole here, if they are small; the first examples of larger ones, and files of text, are read for a while. Remote files
+and documentation are left to `collect`.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from pipelines.corpora.reading import EXAMPLE_FORMATS, find_files
+from pipelines.corpora.examples.files import ExampleReader
+from pipelines.corpora.examples.side_tables import read_side_tables
+from pipelines.corpora.reading import EXAMPLE_FORMATS, file_format, find_files
 from pipelines.corpora.reading.addresses import is_address
 from pipelines.corpora.reading.parts import whole_file
 from pipelines.corpora.settings.dataset import load_dataset
@@ -20,6 +24,8 @@ from pipelines.corpora.settings.task import FileTask
 from pipelines.corpora.shards.tally import Tally
 from pipelines.corpora.steps.collect import collected_examples, empty_corpus
 from pipelines.corpora.steps.sources import texts
+from pipelines.errors import DataError
+from pipelines.task_families.labelled_tables import MAIN
 
 SECONDS = 0.6
 """How long texts are looked at."""
@@ -32,9 +38,12 @@ CHECKED_AT = 16
 def look_at_sources(dataset: str, root: Path, seconds: float = SECONDS) -> None:
     """Raise the DataError that `collect` would raise, where its reason is found quickly."""
     settings = load_dataset(dataset, root)
-    for name, task in settings.labelled.items():
-        if isinstance(task, FileTask) and _is_small(task, root):
+    tasks = {name: task for name, task in settings.labelled.items() if isinstance(task, FileTask)}
+    for name, task in tasks.items():
+        if _bytes(task.files, root) <= MOST_BYTES:
             collected_examples(dataset, name, task, root)
+        else:
+            _look_at_examples(name, task, root, time.monotonic() + seconds / len(tasks))
     corpora: dict[str, Sequence[Source]] = {
         "general": settings.general,
         "domain": settings.domain,
@@ -48,11 +57,43 @@ def look_at_sources(dataset: str, root: Path, seconds: float = SECONDS) -> None:
         _look_at_corpus(dataset, name, sources, root, now + max(0.0, end - now) / (len(left) - number))
 
 
-def _is_small(task: FileTask, root: Path) -> bool:
-    if any(is_address(path) for path in task.files):
-        return False
-    files = [file for path in task.files for file in find_files(path, root, EXAMPLE_FORMATS).items()]
-    return sum(whole_file(name, path).weight for name, path in files) <= MOST_BYTES
+def _bytes(paths: Sequence[str], root: Path) -> float:
+    """Approximate bytes of text in the files of some paths; infinite where one is on a server."""
+    if any(is_address(path) for path in paths):
+        return math.inf
+    files = [file for path in paths for file in find_files(path, root, EXAMPLE_FORMATS).items()]
+    return sum(whole_file(name, path).weight for name, path in files)
+
+
+def _look_at_examples(name: str, task: FileTask, root: Path, end: float) -> None:
+    """Read the first examples of every local file of a large task, until `end`.
+
+    Files of one JSON value are left out: they are read as a whole.
+    """
+    if _bytes([*task.side_tables.values()], root) > MOST_BYTES:
+        return
+    paths = {"train": task.train, "test": task.test} | ({"validation": task.validation} if task.validation else {})
+    try:
+        tables = read_side_tables(task.family, task.side_tables, root)
+        files = [
+            (part, *file)
+            for part, path in paths.items()
+            if not is_address(path)
+            for file in find_files(path, root, EXAMPLE_FORMATS).items()
+            if file_format(file[1], EXAMPLE_FORMATS) != ".json"
+        ]
+        for number, (part, file_name, path) in enumerate(files):
+            now = time.monotonic()
+            until = now + max(0.0, end - now) / (len(files) - number)
+            drops = task.bad_rows == "drop"
+            reader = ExampleReader(
+                task.family, Tally(), columns=task.columns, tables=tables, part=part, drop_bad_rows=drops
+            )
+            for position, _ in enumerate(reader.read(file_name, path)):
+                if position % CHECKED_AT == 0 and time.monotonic() >= until:
+                    break
+    except DataError as mistake:
+        raise DataError(f"{'' if name == MAIN else f'tasks.{name}: '}{mistake}") from None
 
 
 def _is_read_here(source: Source) -> bool:

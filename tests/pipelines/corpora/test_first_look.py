@@ -64,12 +64,31 @@ def test_a_long_file_is_read_for_a_while_only(root: Path) -> None:
     assert time.thread_time() - began < 2, "the mistake at the end is left to the step"
 
 
-def test_large_tasks_and_sources_that_may_be_bad_are_left_to_the_step(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    MISTAKES["an unknown label"](root)
+def test_the_first_examples_of_a_large_task_are_read(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(first_look, "MOST_BYTES", 1_000)
     look_at_sources("small", root)
+    MISTAKES["an unknown label"](root)
+    look_at_sources("small", root)  # which labels there are is known at the end
+    MISTAKES["a column that is missing"](root)
+    with pytest.raises(DataError) as early:
+        look_at_sources("small", root)
+    pin("small", root)
+    with pytest.raises(DataError) as late:
+        collect("small", root)
+    assert str(early.value) == str(late.value)
+
+
+def test_a_large_file_of_examples_is_read_for_a_while_only(root: Path) -> None:
+    train = root / "texts" / "train.jsonl"
+    train.write_bytes(train.read_bytes() * 2_000)
+    MISTAKES["a column that is missing"](root)
+    assert train.stat().st_size > first_look.MOST_BYTES
+    began = time.thread_time()
+    look_at_sources("small", root, seconds=0.1)
+    assert time.thread_time() - began < 2, "the mistake at the end is left to the step"
+
+
+def test_sources_that_may_be_bad_or_are_remote_are_left_to_the_step(root: Path) -> None:
     MISTAKES["broken JSON of text"](root)
     params = root / "params.yaml"
     skipping = "general: {path: texts/general, bad_records: skip}"

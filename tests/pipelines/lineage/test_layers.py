@@ -99,6 +99,7 @@ from pipelines.lineage import source
 from pipelines.lineage.provenance import DataSource
 from pipelines.recipe.load import Library
 from pipelines.recipe.plan import plan
+from pipelines.recipe.stage_parts import code_of
 from pipelines.task_families import TaskFamily
 
 library = Library(Path("recipes"))
@@ -115,7 +116,7 @@ def modules(value):
         yield from modules(one)
 
 def plans():
-    for cached in (source._read, source.closure):
+    for cached in (source._read, source.closure, code_of):
         cached.cache_clear()
     return {
         f"{recipe.name}/{step.label}": {

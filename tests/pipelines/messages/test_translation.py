@@ -99,6 +99,32 @@ def test_translations_use_the_values_of_their_sentence(name: str) -> None:
     assert not counted, "a translation leaves out a value"
 
 
+def untranslated(tree: ast.AST) -> Iterator[str]:
+    """The sentences that a module shows at the terminal without `message`: two words in a row, written there."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and node.args:
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            is_shown = name in SHOWING or (name == "print" and isinstance(node.func, ast.Attribute))
+            parts = node.args[0].values if isinstance(node.args[0], ast.JoinedStr) else [node.args[0]]
+            text = " {} ".join(str(one.value) for one in parts if isinstance(one, ast.Constant))
+            if is_shown and re.search(r"[a-z]{2,} [a-z]{2,}", text):
+                yield text
+
+
+SHOWING = {"echo", "notify"}
+"""Functions whose first argument a person reads at the terminal; also `console.print`, but not Python's own `print`."""
+
+
+@pytest.mark.parametrize("room", ["flows", "tasks"])
+def test_what_the_terminal_shows_goes_through_message(room: str) -> None:
+    shown = {
+        path.relative_to(ROOT).as_posix(): list(untranslated(ast.parse(path.read_text(encoding="utf-8"))))
+        for path in (ROOT / room).rglob("*.py")
+    }
+    assert not {path: texts for path, texts in shown.items() if texts}
+    assert list(untranslated(ast.parse('console.print(f"{n} steps to compute"); print("for a log"); echo(line)')))
+
+
 def test_the_search_finds_sentences() -> None:
     tree = ast.parse('message("a {n}", n=1); message(NAMES[key]); message("b" if n == "x" else "c"); other("d")')
     assert set(sentences(tree)) == {"a {n}", "b", "c"}

@@ -10,7 +10,7 @@ from pipelines.corpora.settings.sources import PAGE_COLUMNS
 from pipelines.errors import RecipeError
 from pipelines.recipe.load import Library
 from pipelines.recipe.problems import Setting
-from tasks.datasets.planning import setting_of_dataset
+from tasks.datasets.libraries import setting_of_dataset
 from tests.steps import RECIPES, ROOT
 
 PAGES = {"pages": PAGE_COLUMNS}

@@ -28,7 +28,7 @@ from pipelines.recipe.load import Library
 from pipelines.recipe.plan import Step, plan
 from pipelines.recipe.schema import Recipe, Stage
 from pipelines.task_families import TaskFamily
-from tasks.datasets.planning import setting_of_dataset
+from tasks.datasets.libraries import setting_of_dataset
 from tasks.datasets.prepared import Prepared
 from tasks.records.claims import PAGE, RECORDS, TOO_NEAR, record_claim, render_page
 from tasks.records.claims_plots import drawings

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from pipelines.lineage.store import Store
-from tasks.datasets.planning import recipes_for
+from tasks.datasets.libraries import recipes_for
 from tasks.records.claims import PAGE, record_claim, render_page
 from tasks.records.standings import differing_stages, standing
 from tests.steps import RECIPES, ROOT
