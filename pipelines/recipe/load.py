@@ -112,9 +112,9 @@ class Library:
     def stage(self, recipe: Recipe, reference: str) -> Stage:
         """Stage that `reference` (`stage` or `recipe/stage`) names within `recipe`. Raises RecipeError for none."""
         owner, _, stage = reference.rpartition("/")
-        if owner and owner not in self.names():
-            raise RecipeError(f"there is no recipe {owner!r}.{did_you_mean(owner, self.names())}")
         if owner and owner not in self._referenced:
+            if owner not in self.names():
+                raise RecipeError(f"there is no recipe {owner!r}.{did_you_mean(owner, self.names())}")
             self._referenced[owner] = self.load(owner)
         stages = (self._referenced[owner] if owner else recipe).stages
         if stage not in stages:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -247,6 +248,12 @@ class _Planner:
         return available[table]
 
 
+@cache
+def code_of(modules: tuple[str, ...]) -> str:
+    """`source_hash` of `modules`, once: it digests hundreds of modules, and most stages use those of another."""
+    return source_hash(modules)
+
+
 def identify_step(
     recipe: str,
     name: str,
@@ -277,7 +284,7 @@ def identify_step(
         "family": family.model_dump(mode="json") if modules else None,
         "parents": parents,
         "data": {table: source.digest for table, source in data.items()},
-        "code": source_hash([*computing_modules(stage), *modules]),
+        "code": code_of(tuple(sorted({*computing_modules(stage), *modules}))),
         "libraries": library_versions(),
         "checkpoint": digest_folder(checkpoint) if checkpoint else None,
     }
