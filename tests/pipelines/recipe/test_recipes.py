@@ -106,25 +106,32 @@ def main_tables(family: str, language: str) -> dict[str, Path]:
     return {**tables, HELD_OUT: held_out}
 
 
-def planned(name: str, variant: str, *, tiny: bool) -> tuple[Plan, dict[str, Path]]:
-    """The plan of a recipe over tables that fit it, and those."""
-    library, variants = LIBRARY, [variant] if variant else []
-    setting = setting_of(library.load(name, variants))
-    recipe = library.load(name, variants, setting=setting)
-    tables = tables_of(setting)
-    sources = {
-        table: DataSource(digest=hashlib.md5(path.read_bytes()).hexdigest(), path=str(path))
-        for table, path in tables.items()
-    }
+@cache
+def source_of(table: Path) -> DataSource:
+    return DataSource(digest=hashlib.md5(table.read_bytes()).hexdigest(), path=str(table))
+
+
+@cache
+def loaded(name: str, variant: str) -> tuple[Recipe, Setting]:
+    """A recipe, checked for a dataset that fits it, and that."""
+    variants = [variant] if variant else []
+    setting = setting_of(LIBRARY.load(name, variants))
+    return LIBRARY.load(name, variants, setting=setting), setting
+
+
+def planned(name: str, variant: str, *, tiny: bool) -> Plan:
+    """The plan of a recipe over tables that fit it."""
+    recipe, setting = loaded(name, variant)
+    sources = {table: source_of(path) for table, path in tables_of(setting).items()}
     family = TaskFamily.model_validate(setting.family)
     profile = smoke if tiny else (lambda whole: whole)
     families = {task: TaskFamily.model_validate(one) for task, one in (setting.tasks or {}).items()}
-    return plan(profile(recipe), library, sources, family, profile, families), tables
+    return plan(profile(recipe), LIBRARY, sources, family, profile, families)
 
 
 @pytest.mark.parametrize(("name", "variant"), FORMS)
 def test_loads_and_plans(name: str, variant: str) -> None:
-    found, _ = planned(name, variant, tiny=False)
+    found = planned(name, variant, tiny=False)
     assert {step.name for step in found.steps if step.recipe == name} == set(found.recipe.stages)
     assert len({step.fingerprint for step in found.steps}) == len(found.steps), "two steps would share an artifact"
     done: set[str] = set()
@@ -136,7 +143,7 @@ def test_loads_and_plans(name: str, variant: str) -> None:
 @cache
 def tiny_plans() -> dict[tuple[str, str], Plan]:
     """The plan of every form, on its smoke profile."""
-    return {form: planned(*form, tiny=True)[0] for form in FORMS}
+    return {form: planned(*form, tiny=True) for form in FORMS}
 
 
 @cache
@@ -170,7 +177,7 @@ def test_what_it_combines_anew_survives_the_smoke_profile(
     name: str, variant: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     found = tiny_plans()[name, variant]
-    setting = setting_of(LIBRARY.load(name, [variant] if variant else []))
+    _, setting = loaded(name, variant)
     tables, kinds = tables_of(setting), dict[str, Kind]()
     for step in found.steps:
         kinds[step.fingerprint] = step.stage.kind
