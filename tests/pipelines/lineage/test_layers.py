@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from pipelines.lineage.source import closure
+from tests.copied_sources import copy_code
 from tests.named_tables import named_tables
 from tests.steps import ROOT
 
@@ -166,7 +166,7 @@ def plans(tmp_path_factory: pytest.TempPathFactory) -> Plans:
     """
     copy = tmp_path_factory.mktemp("layers")
     for room in ("pipelines", "tasks", "recipes"):
-        shutil.copytree(ROOT / room, copy / room)  # with what is kept of each module's source, by its content
+        copy_code(ROOT / room, copy / room)
     together = {name: edit for name, edit in NOTHING_TRAINED.items() if name != EVALUATION}
     alone = {name: edit for name, edit in NOTHING_TRAINED.items() if name == EVALUATION}
     alone |= {name: edit for name, (edit, _) in ONLY_ITS_USERS.items()}
