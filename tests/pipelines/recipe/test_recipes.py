@@ -20,7 +20,6 @@ from pipelines.lineage.provenance import DataSource
 from pipelines.lineage.results import METRICS, PROBES, RESULT
 from pipelines.recipe.kinds import Kind
 from pipelines.recipe.lines import line_views
-from pipelines.recipe.load import Library
 from pipelines.recipe.plan import Plan, Step, plan
 from pipelines.recipe.problems import Setting
 from pipelines.recipe.profiles import smoke
@@ -35,10 +34,9 @@ from tests.shared_folders import shared_folder
 from tests.small_corpora import corpora_of, corpus_table
 from tests.small_corpus import documents
 from tests.small_tasks import write_family
-from tests.steps import RECIPES, job_of
+from tests.steps import RECIPES, SHIPPED, job_of, shipped
 
-LIBRARY = Library(RECIPES)
-NAMES = LIBRARY.names()
+NAMES = SHIPPED.names()
 FORMS = [
     (name, variant)
     for name in NAMES
@@ -115,8 +113,8 @@ def source_of(table: Path) -> DataSource:
 def loaded(name: str, variant: str) -> tuple[Recipe, Setting]:
     """A recipe, checked for a dataset that fits it, and that."""
     variants = [variant] if variant else []
-    setting = setting_of(LIBRARY.load(name, variants))
-    return LIBRARY.load(name, variants, setting=setting), setting
+    setting = setting_of(shipped(name, *variants))
+    return SHIPPED.load(name, variants, setting=setting), setting
 
 
 def planned(name: str, variant: str, *, tiny: bool) -> Plan:
@@ -126,7 +124,7 @@ def planned(name: str, variant: str, *, tiny: bool) -> Plan:
     family = TaskFamily.model_validate(setting.family)
     profile = smoke if tiny else (lambda whole: whole)
     families = {task: TaskFamily.model_validate(one) for task, one in (setting.tasks or {}).items()}
-    return plan(profile(recipe), LIBRARY, sources, family, profile, families)
+    return plan(profile(recipe), SHIPPED, sources, family, profile, families)
 
 
 @pytest.mark.parametrize(("name", "variant"), FORMS)
@@ -217,7 +215,7 @@ def test_what_it_combines_anew_survives_the_smoke_profile(
 
 def test_every_recipe_names_its_paper_and_fits_on_a_screen() -> None:
     for name in NAMES:
-        paper = Library(RECIPES).load(name).paper
+        paper = shipped(name).paper
         assert re.match(r"(arXiv|doi):\S+$|[A-Z].+ \d{4}, \w.+, \w", paper), f"{name}: say which system it is"
         assert len((RECIPES / f"{name}.yaml").read_text().splitlines()) <= 120, (
             f"{name}: a recipe is read at one glance"
