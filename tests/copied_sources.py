@@ -1,11 +1,24 @@
-"""A copy of this project's sources, to be changed: what git knows or would take, as it is now."""
+"""Copies of this project's sources, to be changed: what git knows or would take, or some folders of code."""
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
 from tests.steps import ROOT
+
+BEING_WRITTEN = ("*.pyc.*", ".*.tree.json-*")
+"""Files that another process is about to rename."""
+
+
+def copy_code(source: Path, target: Path, *left_out: str) -> None:
+    """Copy a folder of code without the names `left_out`, and with what is kept in `__pycache__`.
+
+    Python takes bytecode by the time and size of a file, which a copy keeps, and identities take syntax trees by its
+    content (pipelines/lineage/source.py). Each process that reads a copy would spend seconds on making them anew.
+    """
+    shutil.copytree(source, target, ignore=shutil.ignore_patterns(*BEING_WRITTEN, *left_out))
 
 
 def copy_sources(folder: Path) -> None:

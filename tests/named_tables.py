@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pipelines.components import discover
 from pipelines.recipe.lines import line_views
-from pipelines.recipe.load import Library
 from pipelines.recipe.tables import PLAIN
 from pipelines.task_families import TaskFamily
 from pipelines.task_families.labelled_tables import MAIN, PARTS, labelled_table
-from tests.steps import RECIPES
+from tests.steps import SHIPPED, shipped
 
 EVERYWHERE = ("general", "domain", "task_text", "train", "validation", "test", "general_heldout")
 """Tables of every dataset."""
@@ -17,10 +16,9 @@ EVERYWHERE = ("general", "domain", "task_text", "train", "validation", "test", "
 def named_tables() -> tuple[list[str], dict[str, str]]:
     """Names of all tables, and the family of each task that recipes name."""
     discover(TaskFamily.__module__)
-    library = Library(RECIPES)
     corpora, families = set[str](), dict[str, str]()
-    for name in library.names():
-        for stage in library.load(name).stages.values():
+    for name in SHIPPED.names():
+        for stage in shipped(name).stages.values():
             for view in line_views(stage).values():
                 for word in set(view.corpus) - {*PLAIN, MAIN}:
                     if view.head is not None and view.head.reads:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from pipelines.lineage.provenance import DataSource
@@ -14,10 +15,18 @@ from pipelines.recipe.load import Library
 from pipelines.recipe.model_annotations import read_models
 from pipelines.recipe.plan import Plan, Step, plan
 from pipelines.recipe.profiles import smoke
+from pipelines.recipe.schema import Recipe
 from tests.shared_folders import share_compiled
 
 ROOT = Path(__file__).parents[1]
 RECIPES = ROOT / "recipes"
+SHIPPED = Library(RECIPES)
+
+
+@cache
+def shipped(name: str, *variants: str) -> Recipe:
+    """A recipe of this house, loaded once: all of them together take seconds, and many tests read all."""
+    return SHIPPED.load(name, variants)
 
 
 def library_of(folder: Path, **files: str) -> Library:

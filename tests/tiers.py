@@ -25,7 +25,6 @@ FLOWS = tuple(
         "reproduce",
         "server_gone",
         "together",
-        "tutorial",
     )
 )
 """Those that run flows; the others read them."""
@@ -51,6 +50,10 @@ SLOW_MODULES = (
 """Beginnings of their paths."""
 TOGETHER: Mapping[str, str] = {
     "tests/contracts/": "contracts",
+    # with checkouts and servers of their own: beside those of their folders, which are the longest groups
+    "tests/flows/test_together": "together",
+    "tests/tasks/servers/test_postgres": "postgres",
+    "tests/tasks/servers/test_temporary_server": "temporary_server",
     **dict.fromkeys(FLOWS, "flows"),
     "tests/pipelines/judging/evaluations/": "evaluations",
     "tests/pipelines/serving/runtimes/": "runtimes",

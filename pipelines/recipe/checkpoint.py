@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from pipelines.parts.architectures import Architecture
 from pipelines.parts.backbones import Backbone
 
 PACKAGE = "package:"
+MOST_ENTRIES = 1000
 
 
 def resolve_checkpoint(reference: str) -> Path:
@@ -35,8 +38,36 @@ def resolve_checkpoint(reference: str) -> Path:
             "of a "
             "model that is in the local cache (huggingface-cli download)"
         )
-    refuse_unsafe(folder)
+    _refuse_unsafe_version(folder, _version(folder))
     return folder
+
+
+@lru_cache(maxsize=32)
+def _refuse_unsafe_version(folder: Path, version: frozenset[object]) -> None:
+    """`refuse_unsafe`, once for each version of a folder: it reads whole vocabularies, and is asked for every stage."""
+    refuse_unsafe(folder)
+
+
+def _version(folder: Path) -> frozenset[object]:
+    """What differs as soon as an entry of a folder changes: the kernel sets times of change, a program cannot.
+
+    A folder that cannot be listed, or has too many entries, has another version each time.
+    """
+    found: set[object] = set()
+    waiting = [str(folder)]
+    try:
+        while waiting:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    for status in (entry.stat(follow_symlinks=False), entry.stat()):
+                        found.add((entry.path, status.st_ino, status.st_mode, status.st_size, status.st_ctime_ns))
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+                    if len(found) > MOST_ENTRIES:
+                        return frozenset([object()])
+    except OSError:
+        return frozenset([object()])
+    return frozenset(found)
 
 
 def backbone_of(reference: str) -> Backbone:

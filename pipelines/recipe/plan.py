@@ -276,7 +276,7 @@ def identify_step(
         "family": family.model_dump(mode="json") if modules else None,
         "parents": parents,
         "data": {table: source.digest for table, source in data.items()},
-        "code": code_of((*computing_modules(stage), *modules)),
+        "code": code_of(tuple(sorted({*computing_modules(stage), *modules}))),
         "libraries": library_versions(),
         "checkpoint": digest_folder(checkpoint) if checkpoint else None,
     }

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.copied_sources import copy_code
 from tests.steps import ROOT
 
 PREPARE = """
@@ -23,6 +23,7 @@ from pipelines.lineage.results import METRICS
 from pipelines.recipe.job import Runtime
 from pipelines.training.metrics_log import read_metrics
 from pipelines.training.ranks.run import run
+from tests.copied_sources import copy_code
 from tests.steps import job_of, library_of, plan_of
 folder, *tables = map(Path, sys.argv[1:])
 assert Path(pipelines.__file__).is_relative_to(folder)
@@ -59,7 +60,7 @@ for step in plan.steps:
 def outcome_with(folder: Path, files: Mapping[str, str], recipe: str, tables: dict[str, Path], script: str) -> Any:
     """What `script` prints last, as JSON, in a copy of the project with more files below `pipelines`, path → source,
     and `recipe` as small.yaml. Its arguments are the copy's folder and the tables."""
-    shutil.copytree(ROOT / "pipelines", folder / "pipelines", ignore=shutil.ignore_patterns("__pycache__"))
+    copy_code(ROOT / "pipelines", folder / "pipelines")
     for file, source in files.items():
         added = folder / "pipelines" / file
         assert not added.exists()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.errors import RecipeError
+from tests.copied_sources import copy_code
 from tests.pipelines.training.small_recipe import GENERAL
 from tests.steps import ROOT, library_of
 
@@ -68,7 +68,7 @@ WITH_RANKS = GENERAL.replace(
 
 
 def test_a_stage_trains_an_embedding_that_is_one_file(tmp_path: Path, tables: dict[str, Path]) -> None:
-    shutil.copytree(ROOT / "pipelines", tmp_path / "pipelines", ignore=shutil.ignore_patterns("__pycache__"))
+    copy_code(ROOT / "pipelines", tmp_path / "pipelines")
     (tmp_path / "pipelines" / "parts" / "embeddings" / "ranks.py").write_text(RANKS, encoding="utf-8")
     (tmp_path / "small.yaml").write_text(WITH_RANKS, encoding="utf-8")
     command = [sys.executable, "-c", TRAIN, str(tmp_path), str(tables["general"])]

@@ -18,7 +18,6 @@ from pipelines.models.opening import open_tokenizer
 from pipelines.recipe.catalogue import PARTS
 from pipelines.recipe.job import Job
 from pipelines.recipe.lines import line_views
-from pipelines.recipe.load import Library
 from pipelines.recipe.model_annotations import read_models
 from pipelines.recipe.profiles import smoke
 from pipelines.recipe.schema import Recipe, Stage
@@ -32,7 +31,7 @@ from pipelines.training.metrics_log import read_metrics
 from pipelines.training.ranks.run import run
 from tests.shared_folders import share_compiled, shared_folder
 from tests.small_tasks import write_family
-from tests.steps import RECIPES
+from tests.steps import SHIPPED, shipped
 
 Part = tuple[str, str]
 """Package of a family, and name of a member."""
@@ -41,8 +40,7 @@ Part = tuple[str, str]
 @cache
 def recipes() -> dict[str, Recipe]:
     """Every recipe, on its smoke profile."""
-    library = Library(RECIPES)
-    return {name: smoke(library.load(name)) for name in library.names()}
+    return {name: smoke(shipped(name)) for name in SHIPPED.names()}
 
 
 @cache

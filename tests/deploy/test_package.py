@@ -1,10 +1,13 @@
-"""The package: a source distribution, the wheel made of it, and that wheel in an empty folder, up to a first model."""
+"""The package: a source distribution, the wheel made of it, and that wheel in an empty folder, through the tutorial."""
 
 from __future__ import annotations
 
 import importlib.metadata
 import os
+import re
+import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -16,6 +19,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.flows.test_tutorial import ENGLISH, INSTALL, SERVE, commands
 from tests.steps import ROOT
 
 BUILD = """
@@ -149,32 +153,65 @@ def test_an_empty_folder_is_no_project_and_commands_say_so(installed: Installed)
     assert not list(installed.folder.iterdir())
 
 
-def test_from_an_empty_folder_to_a_model_with_own_texts_recipe_and_part(installed: Installed) -> None:
-    made = installed.run("cursus", "init", "mine")
-    assert made.returncode == 0, made.stderr
-    root = installed.folder / "mine"
-    texts = (root / "texts" / "domain.txt").read_text(encoding="utf-8").split("\n\n")
-    (root / "texts" / "general.txt").write_text("\n\n".join(texts[::2]), encoding="utf-8")
-    (root / "texts" / "domain.txt").write_text("\n\n".join(texts[1::2]), encoding="utf-8")
-    params = (root / "params.yaml").read_text(encoding="utf-8")
-    (root / "params.yaml").write_text(params.replace("[{documentation: general}]", "[texts/general.txt]"))
-    (root / "recipes" / "own.yaml").write_text(RECIPE, encoding="utf-8")
-    (root / "parts" / "schedules").mkdir()
-    (root / "parts" / "schedules" / "halving.py").write_text(PART, encoding="utf-8")
-    # a package of the project with the name of one of ours
-    (root / "tasks").mkdir()
-    (root / "tasks" / "__init__.py").write_text("raise ImportError('a package of the project')\n")
-    checked = installed.run("cursus", "check", within="mine")
-    assert checked.returncode == 0 and "ok       parts/schedules/halving.py: halving" in checked.stdout, checked.stdout
+@pytest.mark.timeout(900)
+def test_the_tutorial_leads_from_an_empty_folder_to_a_model_with_own_texts_recipe_and_part(
+    installed: Installed,
+) -> None:
+    """Every command of the tutorial, with less text and a smaller network than a reader's."""
+    within, project = ".", installed.folder
+    for command in commands(ENGLISH):
+        words = shlex.split(command)
+        if command == INSTALL:
+            continue  # the fixture has done it
+        if words[0] == "cd":
+            within, project = words[1], installed.folder / words[1]
+            _write_own(project)
+            continue
+        if command == SERVE:
+            _served(installed, within)
+            continue
+        done = installed.run(*words, within=within)
+        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+        if command == "cursus run":
+            assert "registered own-text-classification version 1" in done.stdout
+            (report,) = re.findall(r"^report +(\S+)$", done.stdout, re.MULTILINE)
+            assert '<p class="lead decision">' in Path(report).read_text(encoding="utf-8")
+            assert Path(report).with_name("report.zh.html").is_file()
+        if command == "cursus check":
+            assert "ok       parts/schedules/halving.py: halving" in done.stdout, done.stdout
 
-    done = installed.run("cursus", "run", "--threads", "1", within="mine")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "registered own-text-classification version 1" in done.stdout
-    again = installed.run("cursus", "run", within="mine")
+    again = installed.run("cursus", "run", "--threads", "1", within=within)
     assert "everything is in the store: 4 steps cached" in again.stdout, again.stdout + again.stderr
     code = "import cursus; m = cursus.load(); print(m.task, *m.labels, *(p.answer for p in m.predict(['a text'])))"
-    loaded = installed.run("python", "-c", code, within="mine")
+    loaded = installed.run("python", "-c", code, within=within)
     task, *labels, answer = loaded.stdout.split()
     assert task == "text_classification" and labels == ["asyncio", "email", "unittest"] and answer in labels
-    known = installed.run("cursus", "systems", "electra", within="mine")
+    known = installed.run("cursus", "systems", "electra", within=within)
     assert "electra, stage classify" in known.stdout and "claim" in known.stdout
+
+
+def _write_own(project: Path) -> None:
+    texts = (project / "texts" / "domain.txt").read_text(encoding="utf-8").split("\n\n")
+    (project / "texts" / "general.txt").write_text("\n\n".join(texts[::2]), encoding="utf-8")
+    (project / "texts" / "domain.txt").write_text("\n\n".join(texts[1::2]), encoding="utf-8")
+    params = (project / "params.yaml").read_text(encoding="utf-8")
+    (project / "params.yaml").write_text(params.replace("[{documentation: general}]", "[texts/general.txt]"))
+    (project / "recipes" / "own.yaml").write_text(RECIPE, encoding="utf-8")
+    (project / "parts" / "schedules").mkdir()
+    (project / "parts" / "schedules" / "halving.py").write_text(PART, encoding="utf-8")
+    # a package of the project with the name of one of ours
+    (project / "tasks").mkdir()
+    (project / "tasks" / "__init__.py").write_text("raise ImportError('a package of the project')\n")
+
+
+def _served(installed: Installed, within: str) -> None:
+    """Start the server as the tutorial says, but at a free port, wait for its address, and stop it."""
+    program, *words = shlex.split(SERVE)
+    command = [str(installed.binaries / program), *words, "--port", "0"]
+    folder, environment = installed.folder / within, installed.environment
+    with subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            assert any(line.startswith("Page ") for line in process.stdout)
+        finally:
+            process.send_signal(signal.SIGINT)

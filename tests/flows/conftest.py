@@ -17,6 +17,7 @@ from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.results import COMPILED
 from pipelines.lineage.store import Store
 from tasks.servers.temporary_server import PREFECT_SETTINGS, TemporaryServer
+from tests.copied_sources import copy_code
 from tests.pipelines.corpora.small_dataset import write_small_dataset
 from tests.seeded_checkouts import seed, seed_prefect
 from tests.shared_folders import share_compiled
@@ -110,9 +111,7 @@ def checkout(shared: Path) -> Path:
 def write_checkout(root: Path) -> Path:
     """A checkout of its own in the folder `root`."""
     for name in ("pipelines", "tasks", "flows", "recipes", ".dvc"):
-        shutil.copytree(
-            ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__", "cache", "tmp", "config.local")
-        )
+        copy_code(ROOT / name, root / name, "cache", "tmp", "config.local")
     for name in ("dvc.yaml", ".dvcignore"):
         shutil.copy(ROOT / name, root / name)
     shorten(root / "recipes")

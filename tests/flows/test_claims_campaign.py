@@ -23,8 +23,8 @@ from pipelines.lineage.store import Store
 from tasks.environment import state_folder
 from tasks.records.claims import RECORDS, record_claim
 from tasks.records.outstanding import EstimatedClaim, Failure, OutstandingClaim, outstanding_claims
-from tests.steps import RECIPES, ROOT
-from tests.tasks.records.test_claims import LIBRARY, RIGHT, answers, measured
+from tests.steps import RECIPES, ROOT, shipped
+from tests.tasks.records.test_claims import RIGHT, answers, measured
 
 PLANNED = [
     EstimatedClaim(OutstandingClaim("ngram/orders", "no record"), {"a": 60.0}),
@@ -135,9 +135,9 @@ def test_a_claim_is_outstanding_until_it_has_a_record_of_the_present_code(tmp_pa
     shutil.copy(ROOT / "params.yaml", tmp_path)
     assert outstanding_claims(tmp_path, "adapter") == [OutstandingClaim("adapter/within_a_point", "no record")]
     every = {one.name for one in outstanding_claims(tmp_path, "crf/*")}
-    assert every == {f"crf/{name}" for name in LIBRARY.load("crf").claims}
+    assert every == {f"crf/{name}" for name in shipped("crf").claims}
     rows = {one: answers(right) for one, right in RIGHT.items()}
-    recipe, store = LIBRARY.load("adapter"), Store(tmp_path / "store")
+    recipe, store = shipped("adapter"), Store(tmp_path / "store")
     record_claim(tmp_path, measured(tmp_path, store, recipe, "within_a_point", rows))
     assert outstanding_claims(tmp_path, "adapter") == []
     path = tmp_path / "recipes" / "adapter.yaml"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from pipelines.lineage.provenance import DataSource
 from pipelines.lineage.source import closure, source_hash
 from pipelines.recipe.load import Library
 from pipelines.recipe.plan import plan
+from tests.copied_sources import copy_code
 from tests.steps import RECIPES, ROOT, library_of
 
 FINGERPRINTS = """
@@ -151,7 +151,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the code, to be edited."""
     root = tmp_path_factory.mktemp("code")
     for name in ("pipelines", "recipes"):
-        shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+        copy_code(ROOT / name, root / name)
     return root
 
 

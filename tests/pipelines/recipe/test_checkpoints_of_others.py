@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import pickle
+import time
 from pathlib import Path
 from typing import Any
 
@@ -104,3 +107,19 @@ def test_a_checkpoint_that_is_pickled_or_damaged_is_refused(tmp_path: Path) -> N
     assert "config.json: not readable as JSON" in refused(tmp_path, from_checkpoint(damaged), Setting())
     absent = refused(tmp_path, from_checkpoint(tmp_path / "nowhere"), Setting())
     assert "no config.json" in absent and ":6: stages.general.start.checkpoint" in absent
+
+
+def test_a_checkpoint_is_checked_again_when_it_has_changed(tmp_path: Path) -> None:
+    """Also where size and time of modification are those of before."""
+    folder = checkpoint(tmp_path / "theirs", BERT)
+    extra = folder / "extra.txt"
+    extra.write_bytes(b"no pickle".ljust(64, b"."))
+    recipe = from_checkpoint(folder)
+    library_of(tmp_path, meeting=recipe).load("meeting")
+    library_of(tmp_path, meeting=recipe).load("meeting")
+    before = extra.stat()
+    time.sleep(0.02)  # a tick of the file system's clock
+    extra.write_bytes(pickle.dumps("sixteen").ljust(before.st_size, b"."))
+    os.utime(extra, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (extra.stat().st_size, extra.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+    assert "extra.txt: " in refused(tmp_path, recipe, Setting())

@@ -20,7 +20,6 @@ from pipelines.lineage.provenance import DataSource
 from pipelines.lineage.results import METRICS, PROBES, RESULT
 from pipelines.recipe.kinds import Kind
 from pipelines.recipe.lines import line_views
-from pipelines.recipe.load import Library
 from pipelines.recipe.plan import Plan, Step, plan
 from pipelines.recipe.problems import Setting
 from pipelines.recipe.profiles import smoke
@@ -35,10 +34,9 @@ from tests.shared_folders import shared_folder
 from tests.small_corpora import corpora_of, corpus_table
 from tests.small_corpus import documents
 from tests.small_tasks import write_family
-from tests.steps import RECIPES, job_of
+from tests.steps import RECIPES, SHIPPED, job_of, shipped
 
-LIBRARY = Library(RECIPES)
-NAMES = LIBRARY.names()
+NAMES = SHIPPED.names()
 FORMS = [
     (name, variant)
     for name in NAMES
@@ -106,25 +104,32 @@ def main_tables(family: str, language: str) -> dict[str, Path]:
     return {**tables, HELD_OUT: held_out}
 
 
-def planned(name: str, variant: str, *, tiny: bool) -> tuple[Plan, dict[str, Path]]:
-    """The plan of a recipe over tables that fit it, and those."""
-    library, variants = LIBRARY, [variant] if variant else []
-    setting = setting_of(library.load(name, variants))
-    recipe = library.load(name, variants, setting=setting)
-    tables = tables_of(setting)
-    sources = {
-        table: DataSource(digest=hashlib.md5(path.read_bytes()).hexdigest(), path=str(path))
-        for table, path in tables.items()
-    }
+@cache
+def source_of(table: Path) -> DataSource:
+    return DataSource(digest=hashlib.md5(table.read_bytes()).hexdigest(), path=str(table))
+
+
+@cache
+def loaded(name: str, variant: str) -> tuple[Recipe, Setting]:
+    """A recipe, checked for a dataset that fits it, and that."""
+    variants = [variant] if variant else []
+    setting = setting_of(shipped(name, *variants))
+    return SHIPPED.load(name, variants, setting=setting), setting
+
+
+def planned(name: str, variant: str, *, tiny: bool) -> Plan:
+    """The plan of a recipe over tables that fit it."""
+    recipe, setting = loaded(name, variant)
+    sources = {table: source_of(path) for table, path in tables_of(setting).items()}
     family = TaskFamily.model_validate(setting.family)
     profile = smoke if tiny else (lambda whole: whole)
     families = {task: TaskFamily.model_validate(one) for task, one in (setting.tasks or {}).items()}
-    return plan(profile(recipe), library, sources, family, profile, families), tables
+    return plan(profile(recipe), SHIPPED, sources, family, profile, families)
 
 
 @pytest.mark.parametrize(("name", "variant"), FORMS)
 def test_loads_and_plans(name: str, variant: str) -> None:
-    found, _ = planned(name, variant, tiny=False)
+    found = planned(name, variant, tiny=False)
     assert {step.name for step in found.steps if step.recipe == name} == set(found.recipe.stages)
     assert len({step.fingerprint for step in found.steps}) == len(found.steps), "two steps would share an artifact"
     done: set[str] = set()
@@ -136,7 +141,7 @@ def test_loads_and_plans(name: str, variant: str) -> None:
 @cache
 def tiny_plans() -> dict[tuple[str, str], Plan]:
     """The plan of every form, on its smoke profile."""
-    return {form: planned(*form, tiny=True)[0] for form in FORMS}
+    return {form: planned(*form, tiny=True) for form in FORMS}
 
 
 @cache
@@ -170,7 +175,7 @@ def test_what_it_combines_anew_survives_the_smoke_profile(
     name: str, variant: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     found = tiny_plans()[name, variant]
-    setting = setting_of(LIBRARY.load(name, [variant] if variant else []))
+    _, setting = loaded(name, variant)
     tables, kinds = tables_of(setting), dict[str, Kind]()
     for step in found.steps:
         kinds[step.fingerprint] = step.stage.kind
@@ -210,7 +215,7 @@ def test_what_it_combines_anew_survives_the_smoke_profile(
 
 def test_every_recipe_names_its_paper_and_fits_on_a_screen() -> None:
     for name in NAMES:
-        paper = Library(RECIPES).load(name).paper
+        paper = shipped(name).paper
         assert re.match(r"(arXiv|doi):\S+$|[A-Z].+ \d{4}, \w.+, \w", paper), f"{name}: say which system it is"
         assert len((RECIPES / f"{name}.yaml").read_text().splitlines()) <= 120, (
             f"{name}: a recipe is read at one glance"

@@ -13,9 +13,8 @@ from pipelines.lineage.provenance import DataSource
 from pipelines.recipe.load import Library
 from pipelines.recipe.systems import SYSTEMS, find_system, implementations, known_systems, read_systems
 from tests.pipelines.recipe.test_bad_recipes import GOOD
-from tests.steps import RECIPES, library_of, plan_of
+from tests.steps import RECIPES, SHIPPED, library_of, plan_of, shipped
 
-LIBRARY = Library(RECIPES)
 LIST = """\
 A. Vectors:
   - {id: glove, title: GloVe, year: 2014, paper: "doi:10.3115/v1/D14-1162", shows: on par}
@@ -48,27 +47,27 @@ def test_the_list_is_whole_and_every_id_is_there_once() -> None:
             assert ":" not in paper or IDENTIFIER.fullmatch(paper), f"{system.id}: {paper}"
 
 
-@pytest.mark.parametrize("name", LIBRARY.names())
+@pytest.mark.parametrize("name", SHIPPED.names())
 def test_a_shipped_recipe_states_its_systems(name: str) -> None:
     written = YAML(typ="safe").load(RECIPES / f"{name}.yaml")
     assert "systems" in written, f"{name}: name the systems that it implements, or write `systems: []`"
-    recipe = LIBRARY.load(name)
+    recipe = shipped(name)
     assert recipe.systems == tuple(written["systems"]) and set(recipe.systems) <= set(known_systems(RECIPES))
     if len(recipe.systems) > 1:
         assert set(recipe.system_stages) == set(recipe.systems), f"{name}: which stages are which system?"
 
 
 def test_what_is_missing_is_written_only_where_no_recipe_has_everything() -> None:
-    implemented = implementations(LIBRARY.load(name) for name in LIBRARY.names())
+    implemented = implementations(map(shipped, SHIPPED.names()))
     for system in known_systems(RECIPES).values():
         assert not (system.missing and system.id in implemented), f"{system.id}: it is implemented, and lacks a part?"
         named = re.findall(r"recipe `(\w+)`", system.missing)
-        assert bool(named) == bool(system.missing) and set(named) <= set(LIBRARY.names())
+        assert bool(named) == bool(system.missing) and set(named) <= set(SHIPPED.names())
 
 
 def test_the_list_is_no_recipe(tmp_path: Path) -> None:
     found = library(tmp_path)
-    assert found.names() == ["good"] and "systems" not in LIBRARY.names()
+    assert found.names() == ["good"] and "systems" not in SHIPPED.names()
     with pytest.raises(RecipeError, match="there is no recipe 'systems'"):
         found.load("systems")
 
@@ -138,7 +137,7 @@ def test_an_unknown_system_suggests_the_nearest() -> None:
 
 
 def test_claims_belong_to_the_system_that_they_are_about() -> None:
-    found = implementations(LIBRARY.load(name) for name in ("electra", "recadam", "t5", "word2vec"))
+    found = implementations(map(shipped, ("electra", "recadam", "t5", "word2vec")))
     (electra,) = found["electra"]
     assert (electra.stages, electra.claims) == (("classify",), ("electra_against_bert",))
     assert [one.claims for one in (*found["recadam"], *found["proximity"])] == [("few_labels",), ()]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tasks.datasets.prepared import prepare
+from tests.copied_sources import copy_code
 from tests.pipelines.corpora.small_dataset import write_small_dataset
 from tests.steps import ROOT
 
@@ -17,9 +18,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkout without git, with the small dataset, prepared once."""
     root = tmp_path_factory.mktemp("checkout")
     for name in ("pipelines", "tasks", "recipes", ".dvc"):
-        shutil.copytree(
-            ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__", "cache", "tmp", "config.local")
-        )
+        copy_code(ROOT / name, root / name, "cache", "tmp", "config.local")
     for name in ("dvc.yaml", ".dvcignore"):
         shutil.copy(ROOT / name, root / name)
     write_small_dataset(root)

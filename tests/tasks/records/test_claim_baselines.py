@@ -9,13 +9,11 @@ import pytest
 
 from pipelines.lineage.store import Store
 from pipelines.recipe.claims import COMPARISON, recipe_of_claim
-from pipelines.recipe.load import Library
 from pipelines.recipe.problems import Setting
 from tasks.records.claims import PAGE, record_claim
-from tests.steps import RECIPES
+from tests.steps import shipped
 from tests.tasks.records.test_claims import EXAMPLES, RIGHT, answers, measured
 
-LIBRARY = Library(RECIPES)
 SUITES = {
     "text_classification": ["scores", "baselines"],
     "pair_classification": ["scores", "baselines"],
@@ -30,19 +28,19 @@ def constant(right: int) -> np.ndarray:
 
 @pytest.mark.parametrize("family", SUITES)
 def test_baselines_are_scored_where_they_are_defined(family: str | None) -> None:
-    recipe = LIBRARY.load("adapter")
+    recipe = shipped("adapter")
     suite = recipe_of_claim(recipe, "within_a_point", setting=Setting(family=family)).stages[COMPARISON].suite
     assert [one.name for one in suite] == SUITES[family]
 
 
 def test_other_figures_and_families_have_none() -> None:
     for name, claim, family in (("crf", "entities", "tagging"), ("ngram", "orders", "text_classification")):
-        suite = recipe_of_claim(LIBRARY.load(name), claim, setting=Setting(family=family)).stages[COMPARISON].suite
+        suite = recipe_of_claim(shipped(name), claim, setting=Setting(family=family)).stages[COMPARISON].suite
         assert len(suite) == 1
 
 
 def test_few_labels_are_few_for_the_linear_model_too() -> None:
-    recipe = LIBRARY.load("siatl")
+    recipe = shipped("siatl")
     name = next(name for name, one in recipe.claims.items() if any("few" in side.stage for side in one.form.sides()))
     for part_stages in (("few_alone", "few"), ("alone", "classify"), ("alone", "few")):
         suite = (
@@ -61,7 +59,7 @@ def test_a_record_has_baselines_and_refuses_what_is_near_chance(tmp_path: Path, 
         "constant:most_frequent": constant(frequent),
         "learned:tfidf": answers(90),
     }
-    recipe, store = LIBRARY.load("adapter"), Store(tmp_path / "store")
+    recipe, store = shipped("adapter"), Store(tmp_path / "store")
     record = record_claim(tmp_path, measured(tmp_path, store, recipe, "within_a_point", rows, without=without))
     assert record["verdict"] == verdict
     kept = {one["name"]: (one["binds"], round(one["figure"]["mean"], 3)) for one in record["baselines"]}

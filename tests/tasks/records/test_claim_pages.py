@@ -13,15 +13,14 @@ from rich.console import Console
 from flows.cli.claim import show_record
 from pipelines.lineage.store import Store
 from tasks.records.claims import PAGE, RECORDS, record_claim
-from tests.tasks.records.test_claims import LIBRARY, RIGHT, answers, measured
+from tests.steps import shipped
+from tests.tasks.records.test_claims import RIGHT, answers, measured
 
 
 def recorded(folder: Path, **right: int) -> dict[str, Any]:
     """The record of `adapter`'s claim with so many right answers of a hundred."""
     rows = {stage: answers(number) for stage, number in {**RIGHT, **right}.items()}
-    return record_claim(
-        folder, measured(folder, Store(folder / "store"), LIBRARY.load("adapter"), "within_a_point", rows)
-    )
+    return record_claim(folder, measured(folder, Store(folder / "store"), shipped("adapter"), "within_a_point", rows))
 
 
 def cells(page: str, title: str, column: str) -> str:
@@ -84,7 +83,7 @@ def test_the_terminal_shows_the_same(tmp_path: Path) -> None:
 
 
 def test_less_perplexity_is_shown_as_better(tmp_path: Path) -> None:
-    recipe = LIBRARY.load("ngram")
+    recipe = shipped("ngram")
     nats = np.linspace(90, 110, 40)
     texts = {
         stage: np.stack([nats * factor, np.full(40, 20.0), np.full(40, 70.0)], axis=1)

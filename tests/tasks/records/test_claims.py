@@ -24,7 +24,6 @@ from pipelines.judging.samples import SAMPLES, key_of, write_samples
 from pipelines.lineage.provenance import DataSource, Environment, Provenance
 from pipelines.lineage.store import Store
 from pipelines.recipe.claims import COMPARISON, measurements, recipe_of_claim
-from pipelines.recipe.load import Library
 from pipelines.recipe.plan import Step, plan
 from pipelines.recipe.schema import Recipe, Stage
 from pipelines.task_families import TaskFamily
@@ -34,15 +33,14 @@ from tasks.records.claims import PAGE, RECORDS, TOO_NEAR, record_claim, render_p
 from tasks.records.claims_plots import drawings
 from tasks.records.measured_claim import MeasuredClaim, MeasuredPart
 from tasks.records.measurements import read_records
-from tests.steps import RECIPES, ROOT, library_of
+from tests.steps import RECIPES, ROOT, SHIPPED, library_of, shipped
 
-LIBRARY = Library(RECIPES)
-CLAIMS = [(name, claim) for name in LIBRARY.names() for claim in LIBRARY.load(name).claims]
+CLAIMS = [(name, claim) for name in SHIPPED.names() for claim in shipped(name).claims]
 
 
 @pytest.mark.parametrize(("name", "claim"), CLAIMS, ids=[f"{name}-{claim}" for name, claim in CLAIMS])
 def test_a_claim_trains_what_it_compares_and_nothing_else(name: str, claim: str) -> None:
-    recipe = LIBRARY.load(name)
+    recipe = shipped(name)
     for part in measurements(recipe, recipe.claims[claim]).values():
         seeds = max(2, recipe.claims[claim].form.fewest_seeds)
         reduced = recipe_of_claim(recipe, claim, seeds=seeds, stages=part.stages, draws=1)
@@ -68,7 +66,7 @@ def test_a_claim_that_nobody_makes_is_told(tmp_path: Path) -> None:
     with pytest.raises(
         RecipeError, match=r"recipe adapter has no claim 'within_a_pint'. Did you mean 'within_a_point'"
     ):
-        recipe_of_claim(LIBRARY.load("adapter"), "within_a_pint")
+        recipe_of_claim(shipped("adapter"), "within_a_pint")
     text = (RECIPES / "adapter.yaml").read_text().replace("system: adapter", "system: adaptor")
     library = library_of(tmp_path, adapter=text, regime=(RECIPES / "regime.yaml").read_text())
     with pytest.raises(
@@ -83,7 +81,7 @@ def test_the_page_is_made_of_the_records() -> None:
     assert drawn == drawings(read_records(ROOT / RECORDS)), "run: python -m tasks.records.claims"
     for path in (ROOT / RECORDS).glob("*.json"):
         record = json.loads(path.read_text(encoding="utf-8"))
-        recipe = LIBRARY.load(record["recipe"], record.get("variants", ()))
+        recipe = shipped(record["recipe"], *record.get("variants", ()))
         form = recipe.claims[record["claim"]].form
         data = "+".join(one["dataset"] for one in record["data"].get("several", [record["data"]]))
         assert path.name == f"{'.'.join((recipe.name, record['claim'], data, *record.get('variants', ())))}.json"
@@ -115,7 +113,7 @@ def verdict_of_contrast(contrast: dict[str, Any], record: dict[str, Any], form: 
 
 @pytest.mark.parametrize(("name", "claim"), CLAIMS, ids=[f"{name}-{claim}" for name, claim in CLAIMS])
 def test_a_comparison_goes_from_the_baseline_to_the_system(name: str, claim: str) -> None:
-    recipe = LIBRARY.load(name)
+    recipe = shipped(name)
     form = recipe.claims[claim].form
     stages = recipe_of_claim(recipe, claim, draws=1).stages
     if isinstance(form, PairForm) and not form.roles and COMPARISON in stages:
@@ -148,9 +146,9 @@ def measured(
         prepared = write_tables(root, part.trained)
         sources = {one: DataSource(digest=digest, path=one) for one, digest in prepared.digests.items()}
         setting = setting_of_dataset(root, part.judged)
-        of_others = lambda owner: LIBRARY.load(owner).stages  # noqa: E731
+        of_others = lambda owner: shipped(owner).stages  # noqa: E731
         reduced = recipe_of_claim(recipe, name, 2, part.stages, setting, draws, of_others)
-        found = plan(reduced, LIBRARY, sources)
+        found = plan(reduced, SHIPPED, sources)
         for step in found.steps:
             kept = {one: rows[one] if one in rows else rows[f"{one}@{part.trained}"] for one in part.stages}
             kept |= {
@@ -165,7 +163,7 @@ def measured(
 
 
 def test_a_record_says_which_side_is_which_and_who_won(tmp_path: Path) -> None:
-    recipe, store = LIBRARY.load("adapter"), Store(tmp_path / "store")
+    recipe, store = shipped("adapter"), Store(tmp_path / "store")
     result = measured(tmp_path, store, recipe, "within_a_point", {one: answers(right) for one, right in RIGHT.items()})
     record = record_claim(tmp_path, result)
     assert (record["baseline"]["stage"], record["baseline"]["accuracy"]["mean"]) == ("plain", pytest.approx(0.4))
@@ -188,7 +186,7 @@ def test_a_record_says_which_side_is_which_and_who_won(tmp_path: Path) -> None:
 
 
 def test_a_difference_of_differences_over_two_datasets_is_recorded(tmp_path: Path) -> None:
-    recipe = LIBRARY.load("tune_or_not")
+    recipe = shipped("tune_or_not")
     claim = next(name for name, one in recipe.claims.items() if len(one.form.sides()) == 4)
     form, data = recipe.claims[claim].form, recipe.claims[claim].data
     assert isinstance(data, dict)
@@ -212,7 +210,7 @@ def test_a_difference_of_differences_over_two_datasets_is_recorded(tmp_path: Pat
 
 
 def test_an_order_of_perplexities_is_recorded_and_drawn_on_a_logarithmic_axis(tmp_path: Path) -> None:
-    recipe, store = LIBRARY.load("ngram"), Store(tmp_path / "store")
+    recipe, store = shipped("ngram"), Store(tmp_path / "store")
     stages = [side.stage for side in recipe.claims["orders"].form.sides()]
     nats = np.linspace(90, 110, 40)
     texts = {
@@ -232,7 +230,7 @@ def test_an_order_of_perplexities_is_recorded_and_drawn_on_a_logarithmic_axis(tm
 
 
 def test_bytes_have_one_seed_no_interval_and_a_quotient(tmp_path: Path) -> None:
-    recipe, store = LIBRARY.load("qbert"), Store(tmp_path / "store")
+    recipe, store = shipped("qbert"), Store(tmp_path / "store")
     sizes = {"full": np.asarray([[6e6]]), "grouped": np.asarray([[1.25e6]])}
     record = record_claim(tmp_path, measured(tmp_path, store, recipe, "smaller", sizes, "weight_bytes"))
     (contrast,) = record["contrasts"]

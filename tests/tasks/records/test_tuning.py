@@ -10,14 +10,12 @@ from pipelines.errors import DataError
 from pipelines.lineage.provenance import DataSource, Environment, Provenance
 from pipelines.lineage.store import Store
 from pipelines.recipe.claims import measurements
-from pipelines.recipe.load import Library
 from pipelines.recipe.plan import Plan, plan
 from pipelines.recipe.tuning import grid_recipe
 from tasks.datasets.claim_requests import ClaimRequest
 from tasks.records.tuning import Tuning, tuning_texts
-from tests.steps import RECIPES
+from tests.steps import SHIPPED, shipped
 
-LIBRARY = Library(RECIPES)
 NAMES = ("general", "domain", "task_text", "train", "validation", "test")
 GRID = {"lr": (1e-4, 1e-3, 1e-2)}
 SCORES = {"plain": (0.3, 0.6, 0.5), "adapter": (0.1, 0.4, 0.7)}
@@ -25,12 +23,12 @@ SCORES = {"plain": (0.3, 0.6, 0.5), "adapter": (0.1, 0.4, 0.7)}
 
 def searched(metrics: dict[str, dict[int, dict[str, float]]], folder: Path) -> tuple[ClaimRequest, Plan, Store]:
     """The claim of `adapter` over `GRID`, with the validation of each point in a store."""
-    recipe = LIBRARY.load("adapter")
+    recipe = shipped("adapter")
     claim = recipe.claims["within_a_point"].model_copy(update={"tune": GRID})
     recipe = recipe.model_copy(update={"claims": {"within_a_point": claim}})
     (part,) = set(measurements(recipe, claim).values())
     found = plan(
-        grid_recipe(recipe, "within_a_point", part.stages), LIBRARY, {n: DataSource(digest=n, path=n) for n in NAMES}
+        grid_recipe(recipe, "within_a_point", part.stages), SHIPPED, {n: DataSource(digest=n, path=n) for n in NAMES}
     )
     store = Store(folder / "store")
     for step in found.steps:

@@ -24,6 +24,7 @@ from tasks.environment import defaults
 from tasks.servers.accounts import VARIABLE
 from tasks.servers.processes import MARK
 from tasks.servers.services import Services, down, up
+from tests.copied_sources import BEING_WRITTEN
 from tests.pipelines.corpora.small_dataset import write_small_dataset
 from tests.seeded_checkouts import seed
 
@@ -133,9 +134,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     def ignore(folder: str, names: list[str]) -> set[str]:
         inside = Path(folder).relative_to(REPOSITORY)
-        return {
-            name for name in names if (inside / name).as_posix() in NOT_SOURCE or name.endswith(("cache__", "_cache"))
-        }
+        left_out = {name for name in names if (inside / name).as_posix() in NOT_SOURCE or name.endswith("_cache")}
+        return left_out | shutil.ignore_patterns(*BEING_WRITTEN)(folder, names)
 
     shutil.copytree(REPOSITORY, root, ignore=ignore)
     write_small_dataset(root)

@@ -6,14 +6,13 @@ import json
 from pathlib import Path
 
 from pipelines.lineage.store import Store
-from pipelines.recipe.load import Library
 from tasks.tracking.executions import Tracker, catch_up
 from tasks.tracking.stage_parameters import READ, stage_parameters
 from tasks.tracking.tracked_values import TrackedStep
+from tests.steps import SHIPPED, shipped
 from tests.tasks.conftest import Builder
 
 PARAMETERS = {"dataset": "docs", "recipe": "bert", "variants": "hour, minilm", "smoke": "false", "commit": ""}
-RECIPES = Path(__file__).parents[3] / "recipes"
 
 
 def test_an_execution_has_parameters_its_dataset_and_the_names_of_its_models(root: Path, builder: Builder) -> None:
@@ -40,8 +39,7 @@ def test_an_execution_has_parameters_its_dataset_and_the_names_of_its_models(roo
 
 
 def test_stages_of_all_recipes_have_the_same_parameters() -> None:
-    library = Library(RECIPES)
-    every = [(name, *stage) for name in library.names() for stage in library.load(name).stages.items()]
+    every = [(name, *stage) for name in SHIPPED.names() for stage in shipped(name).stages.items()]
     for recipe, name, stage in every:
         settings = stage.model_dump(mode="json")
         step = TrackedStep("f" * 64, recipe, name, stage.kind.value, 0, settings, {}, {}, name)
