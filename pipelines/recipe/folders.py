@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,9 +30,9 @@ class RecipeFolders:
         """Sorted name → file."""
         files: dict[str, Path] = {}
         for folder in self.folders:
-            for path in folder.glob("*.yaml"):
-                if path.name != SYSTEMS:
-                    files.setdefault(path.stem, path)
+            with suppress(FileNotFoundError, NotADirectoryError):
+                names = (name for name in os.listdir(folder) if name.endswith(".yaml") and name != SYSTEMS)
+                files = {name.removesuffix(".yaml"): folder / name for name in names} | files
         return dict(sorted(files.items()))
 
     @property
