@@ -24,6 +24,7 @@ from pipelines.recipe.schema import Recipe
 from pipelines.reports.anchors import read_anchors
 from pipelines.task_families import TaskFamily
 from tasks.datasets.prepared import Prepared, open_prepared
+from tasks.environment import STORE
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Request:
 
 def store_folder(root: Path) -> Path:
     """The folder of this checkout's artifacts."""
-    return root / "data" / "store"
+    return root / STORE
 
 
 def resolve_request(
