@@ -51,6 +51,8 @@ PATIENT = {
 
 MLFLOW_PORT = 5000
 """Port of the MLflow server of `cursus up`, if it is free."""
+STORE = Path("data", "store")
+"""Folder of a checkout's artifacts, relative to its root."""
 ACCOUNT = "account"
 """File of the state folder with the name and password of the servers' account."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pipelines.lineage.store import Store
     from pipelines.recipe.plan import Plan
     from pipelines.recipe.schema import Recipe, Stage
+    from pipelines.reports.score_tables import ScoreTable
     from tasks.datasets.prepared import Prepared
 
 
@@ -121,12 +122,11 @@ def show_left_out(console: Console, prepared: Prepared) -> None:
         console.print(line, markup=False, soft_wrap=True)
 
 
-def show_scores(console: Console, store: Store, plan: Plan) -> None:
-    """Print the score tables of `plan`'s evaluate stages; nothing if they have not run."""
+def show_scores(console: Console, tables: Iterable[ScoreTable]) -> None:
+    """Print the scores of evaluate stages."""
     from pipelines.reports.elements.wording import metric_name
-    from tasks.records.reports import score_tables
 
-    for scores in score_tables(store, plan):
+    for scores in tables:
         title = message(
             "{stage}: answers to prompts with 95 % intervals, {examples} examples{task}"
             if scores.prompted
@@ -157,8 +157,8 @@ def _estimate(score: Mapping[str, Any]) -> str:
     return f"{score['mean']:.3f} {score['low']:.3f}–{score['high']:.3f}"
 
 
-def show_next(console: Console, plan: Plan, models: Mapping[str, str]) -> None:
-    """Print the next commands for the results of `plan`; `models` are those that this run registered."""
+def next_commands(plan: Plan, models: Mapping[str, str]) -> list[str]:
+    """The next commands for the results of `plan`; `models` are those that this run registered."""
     from pipelines.recipe.final_models import final_model, lineage_steps
     from pipelines.task_families.labelled_tables import tasks_in
 
@@ -173,6 +173,11 @@ def show_next(console: Console, plan: Plan, models: Mapping[str, str]) -> None:
         family = step.families.get(tasks[0], step.family) if tasks else step.family
         given = "'a text'" if family.is_single_text else "--json < examples.jsonl"
         commands.append(f"cursus predict{task} {given}")
+    return commands
+
+
+def show_next(console: Console, commands: Iterable[str]) -> None:
+    """Print the next commands."""
     console.print(message("next     {commands}", commands="   ·   ".join(commands)), soft_wrap=True)
 
 

@@ -17,9 +17,9 @@ def finished_report(root: Path, store: Store, plan: Plan, *, smoke: bool) -> Pat
     Without a report, the previous run was killed between its last stage and its end. Records pending entries in MLflow;
     after a full disk, even the pending entries may be missing, and such an execution is repeated.
     """
-    from tasks.records.reports import latest_report
+    from tasks.records.latest_report import latest_report
     from tasks.tracking.executions import record_pending_executions
-    from tasks.tracking.journal import has_pending, is_recorded
+    from tasks.tracking.recorded import has_pending, is_recorded
 
     report = latest_report(root, {step.fingerprint for step in plan.steps}, smoke=smoke)
     if report is None:

@@ -56,7 +56,9 @@ class Previewer:
             return preview
         for one in others:
             self._prepare(one)
-        return self._over(self._prepare(self.request.dataset))
+        prepared = self._prepare(self.request.dataset)
+        unchanged = preview is not None and not others and preview.prepared == prepared
+        return preview if preview is not None and unchanged else self._over(prepared)
 
     def _prepare(self, dataset: str) -> Prepared:
         return prepare_in_turn(dataset, self.root, lambda step: self.notify(f"  {step}"), self.notify)

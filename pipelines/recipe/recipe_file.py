@@ -8,8 +8,9 @@ from typing import Any, TypeAlias
 
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
-from pipelines.components.plain_yaml import read_yaml
+from pipelines.components.plain_yaml import LARGEST, read_yaml
 from pipelines.errors import RecipeError
+from pipelines.recipe.quick_yaml import read_quickly
 
 FILE_KEYS = (
     "name",
@@ -30,6 +31,8 @@ KeyPath: TypeAlias = tuple[str, ...]
 
 @lru_cache(maxsize=256)
 def _read_cached(path: Path, modified: int) -> tuple[dict[str, Any], dict[KeyPath, str]]:
+    if (quick := _read_quickly(path)) is not None:
+        return quick
     loaded = read_yaml(path, "a recipe")
     if not isinstance(loaded, CommentedMap):
         raise RecipeError(f"{path}:1: a recipe is a mapping with the keys {', '.join(FILE_KEYS)}")
@@ -40,6 +43,16 @@ def _read_cached(path: Path, modified: int) -> tuple[dict[str, Any], dict[KeyPat
 def read_recipe(path: Path) -> tuple[dict[str, Any], dict[KeyPath, str]]:
     """Content of a file, and `file:line` of every key. Raises RecipeError, with the line, if it is no YAML mapping."""
     return _read_cached(path, path.stat().st_mtime_ns)
+
+
+def _read_quickly(path: Path) -> tuple[dict[str, Any], dict[KeyPath, str]] | None:
+    """The same by the C parser; None where the file has a mistake, or something unusual."""
+    try:
+        content = path.read_bytes() if path.stat().st_size <= LARGEST else b""
+        read = read_quickly(content.decode())
+    except (OSError, UnicodeDecodeError):
+        return None
+    return (read[0], {key: f"{path}:{line}" for key, line in read[1].items()}) if read is not None else None
 
 
 def _plain(node: Any, key_path: KeyPath, path: Path, locations: dict[KeyPath, str]) -> Any:

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from pipelines.judging.evaluations.stage import EVALUATION
 from pipelines.messages.translation import ENGLISH, in_language, message, template, translatable
 
 Estimated: TypeAlias = Mapping[str, Any]
@@ -87,13 +86,21 @@ def is_smoke(execution: Mapping[str, Any]) -> bool:
 
 def read_evaluations(store: Path, steps: Iterable[tuple[str, str]]) -> list[EvaluationRecord]:
     """The results of the evaluate stages among `steps`, (stage, fingerprint) each, in their order."""
-    evaluations = []
-    for stage, fingerprint in steps:
-        path = store / fingerprint / EVALUATION
-        if path.is_file():
-            document = json.loads(path.read_text(encoding="utf-8"))
-            evaluations.append(EvaluationRecord(stage, document.get("dataset", {}), document["sections"]))
-    return evaluations
+    return [read_evaluation(stage, path) for stage, path in evaluation_files(store, steps)]
+
+
+def evaluation_files(store: Path, steps: Iterable[tuple[str, str]]) -> list[tuple[str, Path]]:
+    """The stage and the file with the results of each evaluate stage among `steps`, (stage, fingerprint) each."""
+    from pipelines.judging.evaluations.stage import EVALUATION
+
+    paths = [(stage, store / fingerprint / EVALUATION) for stage, fingerprint in steps]
+    return [(stage, path) for stage, path in paths if path.is_file()]
+
+
+def read_evaluation(stage: str, path: Path) -> EvaluationRecord:
+    """The results of the evaluate stage `stage`, which are in the file `path`."""
+    document = json.loads(path.read_text(encoding="utf-8"))
+    return EvaluationRecord(stage, document.get("dataset", {}), document["sections"])
 
 
 def score_tables(evaluations: Iterable[EvaluationRecord]) -> list[ScoreTable]:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from pipelines.lineage.locks import Lock
 from pipelines.messages.translation import message, translatable
+from tasks.datasets.lock_files import checkout_lock, dataset_lock
 from tasks.datasets.prepared import Prepared, open_prepared, prepare, up_to_date
-from tasks.environment import state_folder
 
 PREPARED = translatable("{dataset}: another process is preparing this dataset; waiting for it to end")
 REPRODUCED = translatable("`dvc repro` uses the data of this checkout; waiting for it to end")
@@ -44,7 +44,10 @@ def data_in_use(
 @contextmanager
 def shared_data_lock(dataset: str, root: Path, notify: Callable[[str], None]) -> Iterator[None]:
     """Keep other runs from changing the dataset's tables, in their present state, until the block ends."""
-    with _checkout_shared(root, notify), _shared(_lock_of(dataset, root), message(PREPARED, dataset=dataset), notify):
+    with (
+        _checkout_shared(root, notify),
+        _shared(dataset_lock(dataset, root), message(PREPARED, dataset=dataset), notify),
+    ):
         yield
 
 
@@ -63,7 +66,7 @@ def prepare_in_turn(
 
 def _alone_or_current(dataset: str, root: Path, notify: Callable[[str], None]) -> Lock:
     """Lock a dataset: exclusively, or shared if other runs use it and it is up to date."""
-    path = _lock_of(dataset, root)
+    path = dataset_lock(dataset, root)
     lock = Lock.take(path)
     if lock is not None:
         return lock
@@ -76,11 +79,6 @@ def _alone_or_current(dataset: str, root: Path, notify: Callable[[str], None]) -
     alone = Lock.take(path, wait=True)
     assert alone is not None
     return alone
-
-
-def checkout_lock(root: Path) -> Path:
-    """The file of the lock on all data of a checkout."""
-    return state_folder(root) / "locks" / "data"
 
 
 @contextmanager
@@ -105,7 +103,3 @@ def _take_shared(path: Path, reason: str, notify: Callable[[str], None]) -> Lock
         lock = Lock.take(path, shared=True, wait=True)
     assert lock is not None
     return lock
-
-
-def _lock_of(dataset: str, root: Path) -> Path:
-    return state_folder(root) / "locks" / f"data-{dataset}"

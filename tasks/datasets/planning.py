@@ -22,6 +22,7 @@ from pipelines.reports.anchors import read_anchors
 from pipelines.task_families import TaskFamily
 from tasks.datasets.libraries import recipes_for, recipes_of, setting_of_dataset, settings_of
 from tasks.datasets.prepared import Prepared, open_prepared
+from tasks.environment import STORE
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Request:
 
 def store_folder(root: Path) -> Path:
     """The folder of this checkout's artifacts."""
-    return root / "data" / "store"
+    return root / STORE
 
 
 def resolve_request(

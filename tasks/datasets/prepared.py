@@ -26,6 +26,7 @@ from pipelines.corpora.steps.step import TABLES, prepared, table_path
 from pipelines.errors import CursusError, DataError, QualityError
 from pipelines.task_families.labelled_tables import NAMED
 from tasks.datasets import dvc_process
+from tasks.datasets.checked_data import DataCheck
 from tasks.datasets.looking import look_at_new_sources
 from tasks.datasets.step_progress import StepProgress
 from tasks.environment import state_folder
@@ -86,10 +87,13 @@ def refresh_pin(dataset: str, root: Path) -> None:
 
 def reproduce(dataset: str, root: Path, on_step: Callable[[str], None] | None = None, *, accept: bool = False) -> None:
     """Run the steps of a dataset that are out of date, with `dvc repro` in a separate process; the output is in the
-    logs.
+    logs. No process is started where DVC has found exactly this state up to date before.
 
     Waits for other processes of DVC on the same paths, after passing a message to `on_step`. Raises like `prepare`.
     """
+    check = DataCheck(dataset, root)
+    if check.is_known():
+        return
     log = state_folder(root) / "logs" / f"data-{dataset}.log"
     progress = StepProgress(on_step or (lambda step: None))
     variables = {VARIABLE: dataset} if accept else {}
@@ -102,12 +106,13 @@ def reproduce(dataset: str, root: Path, on_step: Callable[[str], None] | None = 
             dvc_process.restore(dataset, root, accepted)
             raise QualityError(f"{mistake}\n{KEPT}")
         raise mistake
+    check.remember()
 
 
 def up_to_date(dataset: str, root: Path) -> bool:
     """Whether preparing the dataset would change nothing. Refreshes the pin."""
     refresh_pin(dataset, root)
-    return dvc_process.is_current(dataset, root)
+    return DataCheck(dataset, root).is_known() or dvc_process.is_current(dataset, root)
 
 
 def open_prepared(dataset: str, root: Path) -> Prepared:

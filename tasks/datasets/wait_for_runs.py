@@ -16,7 +16,7 @@ import psutil
 
 from pipelines.lineage.locks import Lock
 from tasks.datasets.dvc_process import is_dvc
-from tasks.datasets.lock import checkout_lock
+from tasks.datasets.lock_files import checkout_lock
 
 WAITED = Path("data/pins/waited")
 """The output of the stage, which never changes: stages after it run only if something else has changed."""

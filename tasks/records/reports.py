@@ -14,7 +14,7 @@ from pipelines.recipe.plan import Plan
 from pipelines.reports import score_tables as evaluated
 from pipelines.reports.anchors import read_anchors
 from pipelines.reports.index import best_scores, render_index
-from pipelines.reports.score_tables import EXECUTION, ScoreTable, is_smoke
+from pipelines.reports.score_tables import EXECUTION, ScoreTable
 from tasks.datasets.prepared import Prepared
 from tasks.records.headlines import Headline
 
@@ -91,17 +91,6 @@ def provenance_records(store: Store, fingerprints: Iterable[str]) -> dict[str, d
     """
     folders = [folder for name in fingerprints if ((folder := store.folder(name)) / RECORD).exists()]
     return {folder.name: Provenance.read(folder).model_dump(mode="json") for folder in folders}
-
-
-def latest_report(root: Path, fingerprints: set[str], *, smoke: bool = False) -> Path | None:
-    """The newest report of an execution that had exactly these steps, and was a `smoke` run or not."""
-    for record in sorted((root / "reports").glob(f"*/{EXECUTION}"), reverse=True):
-        execution = json.loads(record.read_text(encoding="utf-8"))
-        page = record.with_name("report.html")
-        same = {step["fingerprint"] for step in execution["steps"]} == fingerprints
-        if same and is_smoke(execution) == smoke and page.exists():
-            return page
-    return None
 
 
 def score_tables(store: Store, plan: Plan) -> list[ScoreTable]:

@@ -39,10 +39,9 @@ from tasks.tracking.journal import (
     StepFailed,
     StepFinished,
     SystemMetricsSampled,
-    has_pending,
-    mark_recorded,
 )
 from tasks.tracking.outbox import Outbox
+from tasks.tracking.recorded import has_pending, mark_recorded
 from tasks.tracking.recorder import Recorder
 from tasks.tracking.registry import Registry
 from tasks.tracking.system_metrics import Sampler

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeAlias
@@ -20,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from pipelines.lineage.locks import Lock
 from pipelines.lineage.provenance import DataSource
-from tasks.environment import state_folder
+from tasks.tracking.recorded import journals_folder
 from tasks.tracking.tracked_values import TrackedStep
 
 Status: TypeAlias = Literal["FINISHED", "FAILED", "KILLED"]
@@ -175,7 +174,7 @@ class Journal:
     @classmethod
     def begin(cls, root: Path, execution: str) -> Self:
         """Create and lock a journal. Raises OSError when it cannot be written."""
-        path = _folder(root) / f"{execution}.jsonl"
+        path = journals_folder(root) / f"{execution}.jsonl"
         lock = Lock.take(path, wait=True)
         assert lock is not None
         return cls(path, lock)
@@ -183,7 +182,7 @@ class Journal:
     @classmethod
     def abandoned(cls, root: Path) -> Iterator[Self]:
         """Lock and yield the journals that no process holds, oldest first; the caller releases each."""
-        for path in sorted(_folder(root).glob("*.jsonl")):
+        for path in sorted(journals_folder(root).glob("*.jsonl")):
             lock = Lock.take(path)
             if lock is not None:
                 yield cls(path, lock)
@@ -215,38 +214,18 @@ class Journal:
 
 def steps_under_way(root: Path) -> set[str]:
     """Fingerprints of the steps that executions have begun and will record themselves."""
-    entries = (entry for path in _folder(root).glob("*.jsonl") for entry in _read(path))
+    entries = (entry for path in journals_folder(root).glob("*.jsonl") for entry in _read(path))
     return {entry.step.fingerprint for entry in entries if isinstance(entry, StepBegan)}
-
-
-def mark_recorded(root: Path, execution: str) -> None:
-    """Note that MLflow has recorded all of `execution`. On a full disk nothing is noted, and it is sent again."""
-    with suppress(OSError):
-        _folder(root).mkdir(parents=True, exist_ok=True)
-        (_folder(root) / f"{execution}.told").touch()
-
-
-def is_recorded(root: Path, execution: str) -> bool:
-    """Whether MLflow has recorded all of `execution`.
-
-    Depends on the note of `mark_recorded`, not on a missing journal: on a full disk there may never have been one.
-    """
-    return (_folder(root) / f"{execution}.told").exists()
 
 
 def journalled_executions(root: Path) -> set[str]:
     """Ids of the executions that have a journal, in progress or not."""
-    return {path.stem for path in _folder(root).glob("*.jsonl")}
-
-
-def has_pending(root: Path) -> bool:
-    """Whether executions left journals that MLflow has not recorded yet."""
-    return any(_folder(root).glob("*.jsonl"))
+    return {path.stem for path in journals_folder(root).glob("*.jsonl")}
 
 
 def pending_models(root: Path) -> set[str]:
     """Fingerprints of models whose registration waits for MLflow."""
-    entries = (entry for path in _folder(root).glob("*.jsonl") for entry in _read(path))
+    entries = (entry for path in journals_folder(root).glob("*.jsonl") for entry in _read(path))
     models = (entry for entry in entries if isinstance(entry, ModelsOffered))
     return {named for entry in models for named in (entry.answering, entry.backbone) if named is not None}
 
@@ -273,7 +252,3 @@ def _read(path: Path) -> Iterator[Entry]:
             yield _ENTRY.validate_json(line)
         except ValidationError:
             continue
-
-
-def _folder(root: Path) -> Path:
-    return state_folder(root) / "executions"

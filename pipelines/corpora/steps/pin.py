@@ -10,6 +10,7 @@ package does.
 
 from __future__ import annotations
 
+import json
 import platform
 from importlib.metadata import version
 from importlib.resources import files
@@ -41,7 +42,8 @@ STEPS = ("collect", "clean", "deduplicate", "decontaminate", "select", "split")
 def pin(dataset: str, root: Path) -> None:
     """Write data/pins/`dataset`.json if its content changed. Raises DataError for a missing source."""
     path = pin_path(dataset, root)
-    content = pinned(dataset, load_dataset(dataset, root), root)
+    # as it is read again: a tuple is a list then, and would be taken for a change
+    content = json.loads(json.dumps(pinned(dataset, load_dataset(dataset, root), root)))
     try:
         if read_json(path) == content:
             return

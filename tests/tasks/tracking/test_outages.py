@@ -18,7 +18,7 @@ from tasks.environment import state_folder
 from tasks.servers import processes
 from tasks.tracking import executions as tracking
 from tasks.tracking.executions import Tracker
-from tasks.tracking.journal import has_pending
+from tasks.tracking.recorded import has_pending
 from tasks.tracking.recorder import Recorder
 from tasks.tracking.tracked_values import TrackedStep
 from tests.tasks.conftest import Builder

@@ -15,7 +15,7 @@ from pipelines.lineage.store import Store
 from tasks.environment import state_folder
 from tasks.tracking.backfill import TrackingBackfill
 from tasks.tracking.executions import Tracker
-from tasks.tracking.journal import has_pending
+from tasks.tracking.recorded import has_pending
 from tasks.tracking.recorder import Recorder
 from tasks.tracking.tracked_values import TrackedStep, points
 from tests.tasks.conftest import Builder, executing
