@@ -54,7 +54,7 @@ def test_examples_that_were_dropped_are_printed_in_chinese() -> None:
     output = io.StringIO()
     with in_language("zh"):
         show_left_out(Console(file=output, width=200), Dataset())  # type: ignore[arg-type]
-    assert output.getvalue().strip() == "舍弃  test：60 条中的 14 条（14 overlap）"
+    assert output.getvalue().strip() == "舍弃  测试集：60 条中的 14 条（重叠 14 条）"
 
 
 def test_the_state_of_the_machine_is_described_in_chinese() -> None:
