@@ -44,7 +44,7 @@ def resolve_checkpoint(reference: str) -> Path:
 
 @lru_cache(maxsize=32)
 def _refuse_unsafe_version(folder: Path, version: frozenset[object]) -> None:
-    """`refuse_unsafe`, once for each version of a folder: it reads whole vocabularies, and is asked for every stage."""
+    """`refuse_unsafe`, once for each version of a folder: it reads whole vocabularies, and every stage needs it."""
     refuse_unsafe(folder)
 
 
@@ -53,21 +53,21 @@ def _version(folder: Path) -> frozenset[object]:
 
     A folder that cannot be listed, or has too many entries, has another version each time.
     """
-    found: set[object] = set()
+    states: set[object] = set()
     waiting = [str(folder)]
     try:
         while waiting:
             with os.scandir(waiting.pop()) as entries:
                 for entry in entries:
                     for status in (entry.stat(follow_symlinks=False), entry.stat()):
-                        found.add((entry.path, status.st_ino, status.st_mode, status.st_size, status.st_ctime_ns))
+                        states.add((entry.path, status.st_ino, status.st_mode, status.st_size, status.st_ctime_ns))
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(entry.path)
-                    if len(found) > MOST_ENTRIES:
+                    if len(states) > MOST_ENTRIES:
                         return frozenset([object()])
     except OSError:
         return frozenset([object()])
-    return frozenset(found)
+    return frozenset(states)
 
 
 def backbone_of(reference: str) -> Backbone:

@@ -62,11 +62,11 @@ def resolve_request(
     name = dataset or str(read_params(root).get("default_dataset", next(iter(settings))))
     if name not in settings:
         raise RecipeError(f"{root / 'params.yaml'}: no dataset is called {name!r}.{did_you_mean(name, settings)}")
-    asked = _request(root, settings, name, recipe, variants, smoke)
-    if dataset is None and recipe is not None and not _fits(root, asked):
-        others = (_request(root, settings, other, recipe, variants, smoke) for other in _written_for(root, asked))
-        return next((other for other in others if _fits(root, other)), asked)
-    return asked
+    request = _request(root, settings, name, recipe, variants, smoke)
+    if dataset is None and recipe is not None and not _fits(root, request):
+        others = (_request(root, settings, other, recipe, variants, smoke) for other in _written_for(root, request))
+        return next((other for other in others if _fits(root, other)), request)
+    return request
 
 
 def _request(

@@ -122,7 +122,7 @@ LISTEN = """\
     objective: cross_entropy
     strategy: full
     optimizer: {lr: 1.0e-2, precision: 32-true}
-    budget: {epochs: 3, batch_texts: 8, length: 32}
+    budget: {epochs: 12, batch_texts: 8, length: 32}
 """
 RECIPE = recipe_of(
     "small",

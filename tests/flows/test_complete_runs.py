@@ -68,15 +68,15 @@ def test_other_arguments_and_circumstances_have_records_of_their_own(
     project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(project.root)
-    monkeypatch.setattr(os, "environ", {"HOME": "/home/user"})
+    monkeypatch.setattr(os, "environ", {"HOME": "home"})
     usual = RunArguments("regime", "small", ("hour",), smoke=False, until=None)
     records = [record_of(project.root, usual)]
     others = ({"recipe": None}, {"dataset": None}, {"variants": ()}, {"smoke": True}, {"until": "general"})
     records += [record_of(project.root, usual._replace(**other)) for other in others]
     for name, value in (("DB_PASS", "one"), ("DB_PASS", "other"), ("CUDA_VISIBLE_DEVICES", "")):
-        monkeypatch.setattr(os, "environ", {"HOME": "/home/user", name: value})
+        monkeypatch.setattr(os, "environ", {"HOME": "home", name: value})
         records.append(record_of(project.root, usual))
-    monkeypatch.setattr(os, "environ", {"HOME": "/home/user"})
+    monkeypatch.setattr(os, "environ", {"HOME": "home"})
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
     records.append(record_of(project.root, usual))
     (tmp_path / ".cache").mkdir()
@@ -86,7 +86,7 @@ def test_other_arguments_and_circumstances_have_records_of_their_own(
     assert len(set(records)) == len(records) == 11
     monkeypatch.undo()
     monkeypatch.chdir(project.root)
-    monkeypatch.setattr(os, "environ", {"HOME": "/home/user", "COLUMNS": "60", "LANG": "zh_CN.UTF-8"})
+    monkeypatch.setattr(os, "environ", {"HOME": "home", "COLUMNS": "60", "LANG": "zh_CN.UTF-8"})
     assert record_of(project.root, usual) == records[0], "they are shown in another form"
 
 
