@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,14 @@ from pydantic import ValidationError
 
 from pipelines.components import discover
 from pipelines.errors import RecipeError
+from pipelines.lineage.file_states import states_of, tree
 from pipelines.models.untrusted import WEIGHTS, refuse_unsafe, safetensors_header
 from pipelines.parts.architectures import Architecture
 from pipelines.parts.backbones import Backbone
 
 PACKAGE = "package:"
-MOST_ENTRIES = 1000
+MOST_FILES = 1000
+"""Files of a folder whose check is remembered."""
 
 
 def resolve_checkpoint(reference: str) -> Path:
@@ -49,25 +51,15 @@ def _refuse_unsafe_version(folder: Path, version: frozenset[object]) -> None:
 
 
 def _version(folder: Path) -> frozenset[object]:
-    """What differs as soon as an entry of a folder changes: the kernel sets times of change, a program cannot.
+    """The states of the files in a folder: one of them differs as soon as a file changes.
 
-    A folder that cannot be listed, or has too many entries, has another version each time.
+    A folder that cannot be listed, or has too many files, has another version each time.
     """
-    states: set[object] = set()
-    waiting = [str(folder)]
     try:
-        while waiting:
-            with os.scandir(waiting.pop()) as entries:
-                for entry in entries:
-                    for status in (entry.stat(follow_symlinks=False), entry.stat()):
-                        states.add((entry.path, status.st_ino, status.st_mode, status.st_size, status.st_ctime_ns))
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
-                    if len(states) > MOST_ENTRIES:
-                        return frozenset([object()])
+        paths = [*islice(tree(str(folder)), MOST_FILES + 1)]
+        return frozenset(states_of(paths).items() if len(paths) <= MOST_FILES else [object()])
     except OSError:
         return frozenset([object()])
-    return frozenset(states)
 
 
 def backbone_of(reference: str) -> Backbone:

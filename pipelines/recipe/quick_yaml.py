@@ -15,6 +15,7 @@ from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 DEEPEST = 50
+"""Levels of nesting that are read here; deeper ones are left to the other reader, which says what is wrong."""
 _UNUSUAL = re.compile(
     r"[^\n -~¡-\u1fff\u2010-\u2027\u2030-\ud7ff\uf900-\ufdcf\ufe70-\ufefc\uff00-\uffef]"  # control characters, breaks
     r"|(?:^|[\s\[{,:-])(?:[!&*](?:\S|$)|\?)"  # tags, anchors, aliases, explicit keys

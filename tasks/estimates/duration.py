@@ -57,10 +57,10 @@ TIMES_LARGER = math.log(4)
 duration of a smoke run is mostly its start-up."""
 SHORT = 0.2
 """Seconds of computing below which all steps count as equal, for example a step that does not compute at all."""
-_RECORDED: dict[str, KnownStep] = {}
-"""Fingerprint → the step of its record, which never changes: a campaign estimates hundreds of plans."""
 UNSURE, SURE = math.log(2.0), math.log(1.15)
 """Log of the factor by which an estimate may be off: without any record, and with the best."""
+_RECORDED: dict[str, KnownStep] = {}
+"""Fingerprint → the step of its record, which never changes: a campaign estimates hundreds of plans."""
 
 
 @dataclass(frozen=True)

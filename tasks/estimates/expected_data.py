@@ -57,7 +57,7 @@ def expected_data(dataset: str, root: Path) -> Prepared:
     for alias, name in table_aliases(settings).items():
         tables[alias], digests[alias] = tables[name], digests[name]
     counts = {name: {"documents": size.documents, "characters": size.characters} for name, size in sizes.items()}
-    answers = max(size.answers for size in sizes.values())
+    labels = [str(number) for number in range(max(size.answers for size in sizes.values()))]
     return Prepared(
         name=dataset,
         language=settings.language,
@@ -67,8 +67,8 @@ def expected_data(dataset: str, root: Path) -> Prepared:
         tables=tables,
         digests=digests,
         outputs={},
-        labels=[str(number) for number in range(answers)],
-        summary={"tables": counts, "labels": [str(number) for number in range(answers)]},
+        labels=labels,
+        summary={"tables": counts, "labels": labels},
         verdict={},
     )
 

@@ -29,6 +29,7 @@ FOLDER = "complete_runs"
 WRITTEN = (COMPILED, "data", "reports")
 """Folders of a project that its runs make."""
 MOST_RECORDS = 32
+"""Records of a project that are kept, the newest ones."""
 LARGEST = 16 * 2**20
 """Bytes of a record that is read."""
 OF_THE_TERMINAL = frozenset(

@@ -20,19 +20,20 @@ from typing import Any
 import psutil
 
 from pipelines.components.own_parts import PARTS
+from pipelines.corpora.settings.dataset import load_dataset
 from pipelines.lineage.file_states import FileState, changed_before, latest_trusted_time, states_of, tree
 from pipelines.lineage.store import Store
 from pipelines.recipe.folders import RECIPES
 from pipelines.recipe.plan import Plan
 from pipelines.recipe.starts import Checkpoint
+from pipelines.reports.anchors import ANCHORS
 from pipelines.shipped import shipped_folder
-from tasks.datasets.checked_data import data_paths
-from tasks.datasets.source_files import local_source_files
+from tasks.datasets.checked_data import SETTINGS, data_paths
+from tasks.datasets.source_files import has_remote_sources, local_source_files
 from tasks.decisions.journal import PromotionJournal
 from tasks.environment import private_state_folder, state_folder
 
 CODE = ("pipelines", "tasks", "flows")
-SETTINGS = ("params.yaml", "anchors.yaml", "dvc.yaml", ".dvcignore", ".dvc/config", ".dvc/config.local")
 MOST_FILES = 50_000
 """Files that a record depends on; of more, none is written: comparing their states would take as long as planning."""
 CLOCK_ERROR = 2_000_000_000
@@ -65,13 +66,18 @@ class RunInputs:
         """Path → state of all files on which `plan` over `dataset` depends, each of whose steps is in the store; None
         where one of them may have changed since it was read or checked. Ends the gathering."""
         self._gathering = False
-        sources, imported = local_source_files(dataset, self.root), [*_imported()]
+        settings, imported = load_dataset(dataset, self.root), [*_imported()]
         settled = not PromotionJournal(self.store).pending() and all(map(os.path.exists, imported))
         # parts read files by paths relative to the current folder, or else those that come with the code
         here = Path.cwd() == self.root.resolve()
-        if sources is None or not (settled and here) or self._known != states_of(self._known_paths()):
+        if (
+            has_remote_sources(settings, self.root)
+            or not (settled and here)
+            or self._known != states_of(self._known_paths())
+        ):
             return None
-        inputs = {*self._known, *imported, *self._outside(), *map(str, sources), *_checkpoints(plan)}
+        sources = map(str, local_source_files(settings, self.root))
+        inputs = {*self._known, *imported, *self._outside(), *sources, *_checkpoints(plan)}
         data = data_paths(dataset, self.root)
         time = latest_trusted_time(private_state_folder(self.root))
         results = [path for step in plan.steps for path in tree(str(self.store.folder(step.fingerprint)))]
@@ -89,7 +95,7 @@ class RunInputs:
     def _known_paths(self) -> list[str]:
         """What is part of every plan: it is listed before anything is read."""
         roots = list(dict.fromkeys([self.root.resolve(), shipped_folder().resolve()]))
-        paths = [str(root / name) for root in roots for name in SETTINGS]
+        paths = [str(root / name) for root in roots for name in (*SETTINGS, ANCHORS)]
         folders = [root / name for root in roots for name in (*CODE, RECIPES, PARTS)]
         paths += [path for folder in folders for path in tree(str(folder))]
         # which packages there are is a circumstance of the record

@@ -23,7 +23,6 @@ from pipelines.lineage.results import METRICS
 from pipelines.recipe.job import Runtime
 from pipelines.training.metrics_log import read_metrics
 from pipelines.training.ranks.run import run
-from tests.copied_sources import copy_code
 from tests.steps import job_of, library_of, plan_of
 folder, *tables = map(Path, sys.argv[1:])
 assert Path(pipelines.__file__).is_relative_to(folder)
