@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from flows.process.outcome import record_outcome
 from pipelines.lineage.locks import Lock
 from pipelines.lineage.store import Store
+from pipelines.messages.translation import message
 from pipelines.recipe.final_models import lineage_steps
 from pipelines.recipe.plan import Plan
 from tasks.datasets.planning import sources
@@ -169,9 +170,10 @@ def compute(plan: Plan, context: Context, cores: int, claims: ExitStack) -> None
             if claim is None:
                 if step.fingerprint not in elsewhere:
                     elsewhere.add(step.fingerprint)
-                    context.progress.print_line(
-                        f"{step.label}: another run is computing this step; waiting for its result"
+                    line = message(
+                        "{step}: another run is computing this step; waiting for its result", step=step.label
                     )
+                    context.progress.print_line(line)
                 continue
             claims.callback(claim.release)
             moved = True

@@ -29,6 +29,14 @@ from flows.process.recoverable import full_disk, recoverable, server_gone
 from flows.process.stopping import INTERRUPTED, accept_signals, run_flow
 from pipelines import errors
 from pipelines.errors import CursusError, StageError
+from pipelines.messages.translation import (
+    LANGUAGE_VARIABLE,
+    in_language,
+    language,
+    message,
+    preferred_language,
+    translatable,
+)
 from pipelines.safety.parent_process import on_parent_exit
 from tasks.environment import project_root
 from tasks.servers.environment import DETECTED, environment_without_servers, prepare_environment
@@ -36,7 +44,7 @@ from tasks.servers.temporary_server import TemporaryServer
 
 SERVER_STOPPED = os.EX_TEMPFAIL
 """Exit status of a flow that has not begun, because the server that it found running was stopped since."""
-SERVER_GONE = (
+SERVER_GONE = translatable(
     "Prefect's server became unreachable during the run. All finished steps are in the store; the final state of the "
     "run is reported to Prefect when the next run starts."
 )
@@ -78,7 +86,7 @@ def _run(flow: str, config: dict[str, Any], root: Path, answer: IO[bytes]) -> in
         lambda: subprocess.Popen(
             command,
             cwd=root,
-            env=environment_without_servers(),
+            env=environment_without_servers() | {LANGUAGE_VARIABLE: language()},
             stdin=subprocess.PIPE,
             start_new_session=True,
             pass_fds=(answer.fileno(),),
@@ -126,8 +134,8 @@ def main(name: str, config: str, answer: int) -> int:
                     return _exit_now(SERVER_STOPPED, None)
                 return _exit_now(_answer(None, known, answer))
             # Prefect's engine raised this error instead of returning the outcome
-            message = None if isinstance(error, KeyboardInterrupt) else SERVER_GONE
-            return _exit_now(_answer(LAST.result, LAST.error, answer), message)
+            reason = None if isinstance(error, KeyboardInterrupt) else SERVER_GONE
+            return _exit_now(_answer(LAST.result, LAST.error, answer), reason)
     return _answer(LAST.result, LAST.error, answer)
 
 
@@ -159,10 +167,10 @@ def _write(text: str, answer: int) -> None:
         file.write(text)
 
 
-def _exit_now(status: int, message: str | None = SERVER_GONE) -> NoReturn:
+def _exit_now(status: int, reason: str | None = SERVER_GONE) -> NoReturn:
     """Exit without Prefect's shutdown, which would spend half a minute sending its last log lines to a dead server."""
-    if message is not None:
-        print(message, file=sys.stderr, flush=True)
+    if reason is not None:
+        print(message(reason), file=sys.stderr, flush=True)
     os._exit(status)
 
 
@@ -194,5 +202,6 @@ if __name__ == "__main__":
     ended: list[int] = []
     # exit handlers run in reverse order of registration: all others have run by then
     atexit.register(lambda: _end(ended[0]) if ended else None)
-    ended.append(main(sys.argv[1], sys.argv[2], int(sys.argv[3])))
+    with in_language(preferred_language()):
+        ended.append(main(sys.argv[1], sys.argv[2], int(sys.argv[3])))
     sys.exit(ended[0])

@@ -23,7 +23,7 @@ from typing import Any
 ENGLISH = "en"
 LANGUAGES: Mapping[str, str] = {ENGLISH: "English", "zh": "中文"}
 """Language → its own name. The keys are values of `lang` in HTML."""
-VARIABLE = "CURSUS_LANGUAGE"
+LANGUAGE_VARIABLE = "CURSUS_LANGUAGE"
 LOCALE_VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")
 """Variables of the POSIX locale for messages, the strongest first."""
 
@@ -37,7 +37,7 @@ def language() -> str:
 
 def preferred_language() -> str:
     """The language of the person at the terminal: `CURSUS_LANGUAGE`, else that of the locale, else English."""
-    return _known(os.environ.get(VARIABLE)) or _known(_locale()) or ENGLISH
+    return _known(os.environ.get(LANGUAGE_VARIABLE)) or _known(_locale()) or ENGLISH
 
 
 def accepted_language(header: str) -> str:

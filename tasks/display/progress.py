@@ -53,7 +53,7 @@ class TerminalProgress:
     def begin(self, label: str) -> None:
         """Show a step whose process is starting."""
         if label not in self._tasks:
-            self._tasks[label] = self._bars.add_task(label, total=None, status="starting")
+            self._tasks[label] = self._bars.add_task(label, total=None, status=message("starting"))
             self._printed[label] = time.monotonic()
 
     def status(self, label: str, line: str) -> None:
@@ -93,7 +93,7 @@ class TerminalProgress:
         words = [f"{label:<{WIDTH}} {_duration(seconds):>7}"]
         if result.tokens:
             words.append(message("{millions:6.2f}M tokens", millions=result.tokens / 1e6))
-            words.append(f"{result.tokens / seconds / 1e3:5.1f}k/s")
+            words.append(message("{thousands:5.1f}k/s", thousands=result.tokens / seconds / 1e3))
         for name, shown in reversed(_figures(metric)):
             if name in result.metrics:
                 words.append(f"{shown} {result.metrics[name]:.3f}")
@@ -102,7 +102,9 @@ class TerminalProgress:
             sample, examples = (int(result.metrics[name]) for name in (SAMPLE, EXAMPLES))
             line = "(on {examples:,} examples; in each epoch on {sample:,} of them)"
             words.append(message(line, examples=examples, sample=sample))
-        words += [f"({trouble}; resumed from an earlier one)" for trouble in result.passed_over]
+        words += [
+            message("({trouble}; resumed from an earlier one)", trouble=trouble) for trouble in result.passed_over
+        ]
         line = "  ".join(words)
         self.print_line(line)
         return line

@@ -11,6 +11,7 @@ from prefect import get_run_logger, task
 from prefect.cache_policies import NO_CACHE
 from prefect.runtime import flow_run
 
+from pipelines.messages.translation import ENGLISH, in_language
 from pipelines.recipe.final_models import final_backbone, final_model, lineage_steps
 from pipelines.recipe.plan import Plan
 from pipelines.reports.elements.wording import metric_name
@@ -78,7 +79,8 @@ def register_models(plan: Plan, dataset: str, context: Context) -> dict[str, str
     }
     steps = [step for step in lineage_steps(plan) if step.fingerprint in records]
     answering, backbone = (step.fingerprint if step else None for step in (final_model(steps), final_backbone(steps)))
-    warning = registration_warning(context.store.root, steps)
+    with in_language(ENGLISH):  # a tag, as every record
+        warning = registration_warning(context.store.root, steps)
     if warning is not None:
         get_run_logger().warning(warning)
     offer = Offer({}, "")

@@ -12,13 +12,13 @@ from typer.testing import CliRunner
 
 from flows.cli.app import app
 from flows.cli.display import show_left_out
-from pipelines.messages.translation import LOCALE_VARIABLES, VARIABLE, in_language, language
+from pipelines.messages.translation import LANGUAGE_VARIABLE, LOCALE_VARIABLES, in_language, language
 from tests.steps import ROOT
 
 
 @pytest.fixture(autouse=True)
 def english(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in (*LOCALE_VARIABLES, VARIABLE):
+    for name in (*LOCALE_VARIABLES, LANGUAGE_VARIABLE):
         monkeypatch.delenv(name, raising=False)
     (tmp_path / "params.yaml").write_text("datasets: {}\n", encoding="utf-8")
     (tmp_path / "recipes").mkdir()

@@ -93,9 +93,10 @@ def registered(checkout: Path) -> list[tuple[str, str, str]]:
 def test_a_smoke_run_harms_nothing(first: FirstRun, cursus: Cursus, checkout: Path) -> None:
     (checkout / "recipes" / "brief.yaml").write_text(BRIEF)
     before, pages = registered(checkout), set((checkout / "reports").glob("*/report.html"))
-    done = cursus("run", "brief", "--smoke", "--threads", "1")
+    done = cursus("--language", "zh", "run", "brief", "--smoke", "--threads", "1")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "registered" not in done.stdout.replace("no model is registered", "") and "smoke    no model" in done.stdout
+    assert "试运行   不登记模型" in done.stdout
+    assert re.search(r"^general .*M 词元 .*k/秒", done.stderr, re.MULTILINE), "the flow's process prints Chinese too"
     assert registered(checkout) == before and before, "neither a version nor an alias"
     told = cursus("predict", "--json", "Send a message to a list of addresses.")
     assert "model    int8 of the latest run on small" in told.stderr, "not the smoke run's classify"

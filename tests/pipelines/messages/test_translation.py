@@ -11,9 +11,9 @@ from functools import cache
 import pytest
 
 from pipelines.messages.translation import (
+    LANGUAGE_VARIABLE,
     LANGUAGES,
     LOCALE_VARIABLES,
-    VARIABLE,
     accepted_language,
     in_language,
     language,
@@ -138,15 +138,15 @@ def test_the_search_finds_sentences() -> None:
         ({"LANG": "zh_CN.UTF-8", "LC_ALL": "C.UTF-8"}, "en"),
         ({"LANG": "de_DE.UTF-8"}, "en"),
         ({"LC_MESSAGES": "zh-Hans", "LANG": "en_US.UTF-8"}, "zh"),
-        ({"LANG": "zh_TW", VARIABLE: "en"}, "en"),
-        ({"LANG": "C", VARIABLE: "zh"}, "zh"),
+        ({"LANG": "zh_TW", LANGUAGE_VARIABLE: "en"}, "en"),
+        ({"LANG": "C", LANGUAGE_VARIABLE: "zh"}, "zh"),
     ],
     ids=str,
 )
 def test_the_language_is_the_chosen_one_or_that_of_the_locale(
     variables: dict[str, str], expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in (*LOCALE_VARIABLES, VARIABLE):
+    for name in (*LOCALE_VARIABLES, LANGUAGE_VARIABLE):
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
