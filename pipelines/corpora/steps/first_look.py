@@ -7,6 +7,7 @@ and documentation are left to `collect`.
 
 from __future__ import annotations
 
+import filecmp
 import math
 import time
 from collections.abc import Sequence
@@ -31,6 +32,8 @@ SECONDS = 0.6
 """How long texts are looked at."""
 MOST_BYTES = 4 * 2**20
 """Size of the files of a task up to which all of its examples are read."""
+GIVES_WAY_TO = {"train": ("validation", "test"), "validation": ("test",)}
+"""Split → the splits whose examples it loses."""
 CHECKED_AT = 16
 """Texts between two looks at the clock."""
 
@@ -40,6 +43,7 @@ def look_at_sources(dataset: str, root: Path, seconds: float = SECONDS) -> None:
     settings = load_dataset(dataset, root)
     tasks = {name: task for name, task in settings.labelled.items() if isinstance(task, FileTask)}
     for name, task in tasks.items():
+        _refuse_equal_splits(dataset, name, task, root)
         if _bytes(task.files, root) <= MOST_BYTES:
             collected_examples(dataset, name, task, root)
         else:
@@ -63,6 +67,32 @@ def _bytes(paths: Sequence[str], root: Path) -> float:
         return math.inf
     files = [file for path in paths for file in find_files(path, root, EXAMPLE_FORMATS).items()]
     return sum(whole_file(name, path).weight for name, path in files)
+
+
+def _refuse_equal_splits(dataset: str, name: str, task: FileTask, root: Path) -> None:
+    """Raise DataError when every file of a split is equal to one of the splits whose examples it loses.
+
+    Only files of the same size are read.
+    """
+    paths = {"train": task.train, "validation": task.validation, "test": task.test}
+    files = {
+        part: [file for file in find_files(path, root, EXAMPLE_FORMATS).values() if file.stat().st_size]
+        for part, path in paths.items()
+        if path and not is_address(path)
+    }
+    for part, others in GIVES_WAY_TO.items():
+        there = [file for other in others for file in files.get(other, ())]
+        if files.get(part) and all(any(_equal(file, other) for other in there) for file in files[part]):
+            also = ", ".join(str(paths[other]) for other in others if files.get(other))
+            raise DataError(
+                f"{dataset}: {'' if name == MAIN else f'tasks.{name}: '}leak: {part} ({paths[part]}) has the same "
+                f"content as {also}; without what they share, the {part} split has no examples left; provide more, "
+                "with texts of their own"
+            )
+
+
+def _equal(one: Path, other: Path) -> bool:
+    return one.samefile(other) or filecmp.cmp(one, other, shallow=False)
 
 
 def _look_at_examples(name: str, task: FileTask, root: Path, end: float) -> None:

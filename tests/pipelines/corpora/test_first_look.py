@@ -51,6 +51,28 @@ def test_the_error_is_that_of_the_step(mistake: Callable[[Path], None], root: Pa
     assert_the_error_is_that_of_the_step(root)
 
 
+@pytest.mark.parametrize("copied", ["train", "validation"])
+def test_equal_splits_are_refused_at_any_size(copied: str, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(first_look, "MOST_BYTES", 0)
+    texts, params = root / "texts", root / "params.yaml"
+    if copied == "validation":
+        params.write_text(
+            params.read_text().replace("test: texts/test", "validation: texts/validation.jsonl\n      test: texts/test")
+        )
+    (texts / f"{copied}.jsonl").write_bytes((texts / "test.jsonl").read_bytes())
+    with pytest.raises(DataError, match=rf"small: leak: {copied} \(texts/{copied}.jsonl\) has the same content as"):
+        look_at_sources("small", root)
+
+
+def test_a_test_split_within_the_training_split_leaves_examples(root: Path) -> None:
+    texts, params = root / "texts", root / "params.yaml"
+    (texts / "training").mkdir()
+    for name in ("train", "test"):
+        (texts / "training" / f"{name}.jsonl").write_bytes((texts / f"{name}.jsonl").read_bytes())
+    params.write_text(params.read_text().replace("texts/train.jsonl", "texts/training"))
+    look_at_sources("small", root)
+
+
 def assert_the_error_is_that_of_the_step(root: Path) -> None:
     with pytest.raises(DataError) as early:
         look_at_sources("small", root)
