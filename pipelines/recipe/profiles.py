@@ -10,11 +10,21 @@ SMOKE_BATCH_TOKENS = 2048
 SMOKE_EPOCHS = 0.01
 """Share of plain text that is read beside labelled examples, in a stage whose lines have both."""
 SMOKE_WORDS, SMOKE_BYTES = 32, 300_000
+SMOKE_SEEDS = 2
+"""Most models of a stage in a smoke run. Two: the fewest between which seeds differ."""
 
 
 def smoke(recipe: Recipe) -> Recipe:
     """Shrink a recipe: every stage and part, at a size that only proves that it runs."""
     return recipe.model_copy(update={"stages": {name: _tiny(stage) for name, stage in recipe.stages.items()}})
+
+
+def few_seeds(recipe: Recipe) -> Recipe:
+    """Train no more than SMOKE_SEEDS models of each stage."""
+    stages = {
+        name: stage.model_copy(update={"seeds": stage.seeds[:SMOKE_SEEDS]}) for name, stage in recipe.stages.items()
+    }
+    return recipe.model_copy(update={"stages": stages})
 
 
 def _tiny(stage: Stage) -> Stage:

@@ -15,6 +15,7 @@ from pipelines.lineage.provenance import DataSource
 from pipelines.recipe.check import check
 from pipelines.recipe.lattice import lattice_of
 from pipelines.recipe.plan import JudgedData, Plan, plan
+from pipelines.recipe.profiles import few_seeds
 from pipelines.recipe.profiles import smoke as smoke_profile
 from pipelines.recipe.routes import RoutesOver
 from pipelines.recipe.schema import Recipe
@@ -134,6 +135,8 @@ def load_recipe(root: Path, request: Request) -> Recipe:
     if request.routes is not None:
         return request.routes.load(library, setting)
     recipe = library.load(request.recipe, request.variants, request.budget, whole)
+    if request.smoke:
+        recipe = few_seeds(recipe)  # before a claim or a lattice states its own
     if request.transform is not None:
         recipe = request.transform(recipe)
     for stage, value in recipe.stages.items() if request.reduces else ():
@@ -161,7 +164,7 @@ def make_plan(root: Path, request: Request, prepared: Prepared, judged: Prepared
     state of the dataset that the request names for it."""
     family = TaskFamily.model_validate(prepared.family)
     families = {name: TaskFamily.model_validate(one) for name, one in prepared.families.items()}
-    profile = smoke_profile if request.smoke else (lambda recipe: recipe)
+    profile = (lambda other: smoke_profile(few_seeds(other))) if request.smoke else (lambda other: other)
     library = recipes_for(root, request.dataset)
     return plan(
         load_recipe(root, request),

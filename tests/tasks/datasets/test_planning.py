@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.errors import RecipeError
-from tasks.datasets.planning import load_recipe, resolve_request
+from tasks.datasets.planning import lattice_request, load_recipe, resolve_request
 from tests.steps import RECIPES, ROOT
 
 PARAMS = """\
@@ -40,6 +40,14 @@ def test_the_budget_of_a_variant_that_is_asked_for_replaces_that_of_the_dataset(
     longer = budgets(root, "hour")
     assert longer[0] == 20_000_000 and longer[1] is not None and domain is not None and longer[1] > domain
     assert longer[2] == 2, "the variant has no budget of this stage, so the dataset's holds"
+
+
+def test_a_smoke_run_trains_two_models_of_a_stage_unless_more_are_asked_for(root: Path) -> None:
+    request = resolve_request(root, None, None, (), smoke=True)
+    assert load_recipe(root, request).stages["classify"].seeds == (0, 1)
+    asked_for = lattice_request(root, None, None, (), seeds=3, sizes=(), smoke=True)
+    paths = [stage for stage in load_recipe(root, asked_for).stages.values() if stage.head and not stage.suite]
+    assert {len(stage.seeds) for stage in paths if stage.draws and stage.budget.epochs} == {3}
 
 
 def test_the_variants_of_the_dataset_itself_come_before_its_budget(root: Path) -> None:
