@@ -252,18 +252,19 @@ def _writes(stage: Stage) -> bool:
 
 
 def backbone_of(one: KnownStep, others: Mapping[str, KnownStep]) -> BackboneSize:
-    """The backbone that a step trains, which one of its ancestors may define."""
-    seen: KnownStep | None = one
-    while seen is not None:
-        if seen.checkpoint is not None:
-            config = json.loads((seen.checkpoint / "config.json").read_text(encoding="utf-8"))
-            return BackboneSize(config, str(config.get("model_type", "")))
-        if (backbone := seen.stage.backbone) is not None:
-            return BackboneSize(
-                {**backbone.model_dump(), **getattr(backbone, "dims", {})}, backbone.label, backbone.offers
-            )
-        seen = others.get(seen.parents.get("start", ""))
-    return BackboneSize({})
+    """The backbone that a step trains, which one of its ancestors may define.
+
+    A start's network is taken whole: the stage's own backbone says no more than what kind it is.
+    """
+    seen = one
+    while (start := others.get(seen.parents.get("start", ""))) is not None:
+        seen = start
+    if seen.checkpoint is not None:
+        config = json.loads((seen.checkpoint / "config.json").read_text(encoding="utf-8"))
+        return BackboneSize(config, str(config.get("model_type", "")))
+    if (backbone := seen.stage.backbone) is None:
+        return BackboneSize({})
+    return BackboneSize({**backbone.model_dump(), **getattr(backbone, "dims", {})}, backbone.label, backbone.offers)
 
 
 def vocabulary_of(one: KnownStep, others: Mapping[str, KnownStep]) -> float:

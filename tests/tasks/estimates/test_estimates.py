@@ -13,7 +13,8 @@ from pipelines.lineage.provenance import DataSource, Environment, Provenance
 from pipelines.recipe.plan import Plan, Step
 from pipelines.training.ranks.run import run
 from tasks.estimates.duration import WORKER_SECONDS, estimate_plan
-from tasks.estimates.work import KnownStep, TableSize, work_of
+from tasks.estimates.work import KnownStep, TableSize, backbone_of, work_of
+from tests.pipelines.recipe.test_checkpoints_of_others import BERT, checkpoint
 from tests.small_corpus import write_tables
 from tests.steps import job_of, library_of, plan_of
 
@@ -86,6 +87,19 @@ def test_what_is_counted_is_what_is_trained_on(tmp_path: Path, text: dict[str, P
         assert counted.steps == result.steps, step.name
         # texts are not tokenised to be counted
         assert counted.tokens == pytest.approx(result.tokens, rel=0.5 if step.name == "classify" else 0), step.name
+
+
+def test_the_network_of_a_checkpoint_is_that_of_all_stages_after_it(tmp_path: Path, text: dict[str, Path]) -> None:
+    size = {"num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
+    folder = checkpoint(tmp_path / "theirs", BERT | size)
+    own = RECIPE.partition("    tokenizer:")[2].partition("    corruption:")[0]
+    start = f"    start: {{checkpoint: {folder}}}\n"
+    recipe = RECIPE.replace(f"    tokenizer:{own}", start).replace("TOKENS", "4096")
+    sources = {name: DataSource(digest=f"{n:032x}", path=str(path)) for n, (name, path) in enumerate(text.items())}
+    plan = plan_of(library_of(tmp_path, small=recipe), "small", sources)
+    known = {step.fingerprint: KnownStep.planned(step) for step in plan.steps}
+    backbones = [backbone_of(known[step.fingerprint], known) for step in plan.steps]
+    assert [(one.width, one.layers) for one in backbones] == [(8.0, 2.0)] * 3
 
 
 def test_a_stage_that_was_computed_here_is_taken_at_its_word(tmp_path: Path, text: dict[str, Path]) -> None:
