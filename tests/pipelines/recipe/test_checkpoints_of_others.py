@@ -14,7 +14,8 @@ import pytest
 from safetensors.numpy import save_file
 
 from pipelines.recipe.problems import Setting
-from tests.pipelines.recipe.test_parts_that_cannot_meet import GPT, refused, written
+from tests.pipelines.recipe.recipe_texts import GPT, written
+from tests.pipelines.recipe.test_parts_that_cannot_meet import refused
 from tests.steps import library_of
 
 BERT: dict[str, Any] = {"model_type": "bert", "vocab_size": 40, "hidden_size": 8, "max_position_embeddings": 64}
