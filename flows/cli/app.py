@@ -18,6 +18,7 @@ from flows.cli.exit_status import handle_errors
 from flows.cli.export import export
 from flows.cli.init import check, init
 from flows.cli.lattice import lattice
+from flows.cli.localized_help import LocalizedGroup, choose_language
 from flows.cli.neighbours import neighbours
 from flows.cli.options import Dataset, Variants, model_names
 from flows.cli.predict import predict
@@ -30,12 +31,13 @@ from flows.cli.serve import serve
 from flows.cli.servers import deploy, down, schedule, up
 from flows.cli.store import store_app
 from flows.cli.systems import systems
-from pipelines.messages.translation import LANGUAGES, in_language, message, preferred_language
+from pipelines.messages.translation import message
 from tasks.environment import project_root
 from tasks.servers.environment import prepare_environment
 
 app = typer.Typer(
     name="cursus",
+    cls=LocalizedGroup,
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -54,17 +56,19 @@ def _show_version(requested: bool) -> None:
 
 @app.callback()
 def _options(
-    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
     ] = False,
     language: Annotated[
-        str | None, typer.Option(help="Language of the output: en or zh; that of the locale when not given.")
+        str | None,
+        typer.Option(
+            help="Language of the output: en or zh; that of the locale when not given.",
+            callback=choose_language,
+            is_eager=True,  # before --help
+        ),
     ] = None,
 ) -> None:
-    if language is not None and language not in LANGUAGES:
-        raise typer.BadParameter(f"{language!r} is none of: {', '.join(LANGUAGES)}", param_hint="--language")
-    context.with_resource(in_language(language or preferred_language()))
+    pass
 
 
 app.command(rich_help_panel="Project")(init)

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from flows.cli.exit_status import handle_errors
+from flows.cli.localized_help import LocalizedGroup
 from flows.cli.store_in_use import hold
 from pipelines.errors import CursusError
 from pipelines.messages.translation import message
@@ -17,7 +18,9 @@ from tasks.servers.environment import prepare_environment
 
 console = Console(highlight=False)
 
-store_app = typer.Typer(no_args_is_help=True, help="Maintain the store: verify, clean up, export and import artifacts.")
+store_app = typer.Typer(
+    cls=LocalizedGroup, no_args_is_help=True, help="Maintain the store: verify, clean up, export and import artifacts."
+)
 
 
 @store_app.command()

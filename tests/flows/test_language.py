@@ -44,6 +44,25 @@ def test_an_unknown_language_is_refused_with_those_that_there_are() -> None:
     assert "'fr' is none of: en, zh" in " ".join(refused("--language", "fr").split())
 
 
+def test_help_is_in_the_language_of_the_locale_or_of_the_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    def help_of(*arguments: str) -> str:
+        return CliRunner().invoke(app, [*arguments, "--help"], env={"COLUMNS": "80"}).stdout
+
+    assert "Train a recipe through all its stages." in help_of("run") and "Options" in help_of()
+    chinese = [help_of("--language", "zh", *command) for command in ((), ("run",), ("store",))]
+    monkeypatch.setenv("LANG", "zh_CN.UTF-8")
+    assert [help_of(*command) for command in ((), ("run",), ("store",))] == chinese
+    for text, title in zip(chinese, ("训练", "参数", "命令"), strict=True):
+        assert f"─ {title} ─" in text and "Options" not in text and "Commands" not in text
+    assert "Options" in help_of("--language", "en", "run")
+
+
+@pytest.mark.parametrize("command", [one.name or one.callback.__name__ for one in app.registered_commands])
+def test_no_line_of_chinese_help_is_cut(command: str) -> None:
+    text = CliRunner().invoke(app, ["--language", "zh", command, "--help"], env={"COLUMNS": "80"}).stdout
+    assert "选项" in text and "… │" not in text
+
+
 def test_examples_that_were_dropped_are_printed_in_chinese() -> None:
     class Dataset:
         summary: dict[str, Any] = {  # noqa: RUF012

@@ -9,7 +9,11 @@ from collections.abc import Iterator
 from functools import cache
 
 import pytest
+from typer import Context
+from typer.main import get_command
 
+from flows.cli.app import app
+from flows.cli.localized_help import help_texts
 from pipelines.messages.translation import (
     LANGUAGE_VARIABLE,
     LANGUAGES,
@@ -63,6 +67,8 @@ def written() -> tuple[frozenset[str], frozenset[str]]:
             )
         for path in (ROOT / room).rglob("*.html"):
             handed.update(template_sentences(environment, path.read_text(encoding="utf-8")))
+    command = get_command(app)
+    handed.update(help_texts(command, Context(command)))
     # the list of recipes in README names the sections of the list of systems
     sections = {re.sub(r"^[A-Z]\. ", "", section) for section in read_systems(ROOT / "recipes")}
     return frozenset(handed), frozenset(strings | handed | sections)
