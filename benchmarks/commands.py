@@ -38,8 +38,8 @@ class Smoke(Benchmark):
         "server is running."
     )
     goals: ClassVar[tuple[Goal, ...]] = (
-        Goal(figure="cursus run --smoke", at_most=90, unit="s"),
-        Goal(figure="cursus run --smoke, all cached", at_most=20, unit="s"),
+        Goal(figure="cursus run --smoke", at_most=60, unit="s"),
+        Goal(figure="cursus run --smoke, all cached", at_most=1, unit="s"),
     )
 
     def measure(self, setting: Setting) -> Measured:
@@ -73,7 +73,7 @@ class Run(Benchmark):
     slow = True
     goals: ClassVar[tuple[Goal, ...]] = (
         Goal(figure="cursus run, data included", at_most=10, unit="min"),
-        Goal(figure="cursus run, all cached", at_most=20, unit="s"),
+        Goal(figure="cursus run, all cached", at_most=1, unit="s"),
     )
 
     def measure(self, setting: Setting) -> Measured:
