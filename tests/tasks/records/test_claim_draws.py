@@ -7,15 +7,16 @@ from pathlib import Path
 import pytest
 
 from pipelines.lineage.store import Store
+from pipelines.recipe.load import Library
 from tasks.records.claims import PAGE, record_claim
 from tasks.records.standings import standing
-from tests.steps import shipped
-from tests.tasks.records.test_claims import RIGHT, answers, measured
+from tests.tasks.records.test_claims import RIGHT, answers, copy_recipes, measured
 
 
 def test_a_record_has_all_models_of_all_draws(tmp_path: Path) -> None:
     rows = {one: answers(right) for one, right in RIGHT.items()} | {"adapter_draw3": answers(40)}
-    recipe, store = shipped("adapter"), Store(tmp_path / "store")
+    copy_recipes(tmp_path)
+    recipe, store = Library(tmp_path / "recipes").load("adapter"), Store(tmp_path / "store")
     record = record_claim(tmp_path, measured(tmp_path, store, recipe, "within_a_point", rows, draws=3))
     assert (record["seeds"], record["pretraining_draws"], record["system"]["pretraining_draws"]) == (2, 3, 3)
     assert len(set(record["system"]["fingerprints"])) == 6

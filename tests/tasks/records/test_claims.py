@@ -127,6 +127,15 @@ RIGHT = {"plain": 40, "adapter": 70}
 EXAMPLES = 100
 
 
+def copy_recipes(root: Path) -> None:
+    """Copy the shipped recipes into the project `root`; both sides of adapter's claim train at their own rates."""
+    shutil.copytree(RECIPES, root / "recipes")
+    path = root / "recipes" / "adapter.yaml"
+    text, grids = re.subn(r"\n    tune: .*", "", path.read_text(encoding="utf-8"))
+    assert grids == 1
+    path.write_text(text, encoding="utf-8")
+
+
 def measured(
     root: Path,
     store: Store,

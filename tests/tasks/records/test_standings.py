@@ -9,12 +9,12 @@ from pipelines.lineage.store import Store
 from tasks.datasets.libraries import recipes_for
 from tasks.records.claims import PAGE, record_claim, render_page
 from tasks.records.standings import differing_stages, standing
-from tests.steps import RECIPES, ROOT
-from tests.tasks.records.test_claims import RIGHT, answers, measured
+from tests.steps import ROOT
+from tests.tasks.records.test_claims import RIGHT, answers, copy_recipes, measured
 
 
 def test_a_record_is_current_until_a_stage_changes(tmp_path: Path) -> None:
-    shutil.copytree(RECIPES, tmp_path / "recipes")
+    copy_recipes(tmp_path)
     shutil.copy(ROOT / "params.yaml", tmp_path)
     recipe = recipes_for(tmp_path, "docstrings").load("adapter")
     rows = {one: answers(right) for one, right in RIGHT.items()}
