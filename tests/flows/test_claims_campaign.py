@@ -20,11 +20,12 @@ from flows.cli.claims import (
 from flows.cli.planning_progress import planning_progress
 from pipelines.errors import DataError, RecipeError
 from pipelines.lineage.store import Store
+from pipelines.recipe.load import Library
 from tasks.environment import state_folder
 from tasks.records.claims import RECORDS, record_claim
 from tasks.records.outstanding import EstimatedClaim, Failure, OutstandingClaim, outstanding_claims
 from tests.steps import RECIPES, ROOT, shipped
-from tests.tasks.records.test_claims import RIGHT, answers, measured
+from tests.tasks.records.test_claims import RIGHT, answers, copy_recipes, measured
 
 PLANNED = [
     EstimatedClaim(OutstandingClaim("ngram/orders", "no record"), {"a": 60.0}),
@@ -131,13 +132,13 @@ def test_other_durations_are_refused(text: str) -> None:
 
 
 def test_a_claim_is_outstanding_until_it_has_a_record_of_the_present_code(tmp_path: Path) -> None:
-    shutil.copytree(RECIPES, tmp_path / "recipes")
+    copy_recipes(tmp_path)
     shutil.copy(ROOT / "params.yaml", tmp_path)
     assert outstanding_claims(tmp_path, "adapter") == [OutstandingClaim("adapter/within_a_point", "no record")]
     every = {one.name for one in outstanding_claims(tmp_path, "crf/*")}
     assert every == {f"crf/{name}" for name in shipped("crf").claims}
     rows = {one: answers(right) for one, right in RIGHT.items()}
-    recipe, store = shipped("adapter"), Store(tmp_path / "store")
+    recipe, store = Library(tmp_path / "recipes").load("adapter"), Store(tmp_path / "store")
     record_claim(tmp_path, measured(tmp_path, store, recipe, "within_a_point", rows))
     assert outstanding_claims(tmp_path, "adapter") == []
     path = tmp_path / "recipes" / "adapter.yaml"
