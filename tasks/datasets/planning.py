@@ -15,7 +15,7 @@ from pipelines.lineage.provenance import DataSource
 from pipelines.recipe.check import check
 from pipelines.recipe.lattice import lattice_of
 from pipelines.recipe.plan import JudgedData, Plan, plan
-from pipelines.recipe.profiles import few_seeds
+from pipelines.recipe.profiles import few_seeds, smoke_run
 from pipelines.recipe.profiles import smoke as smoke_profile
 from pipelines.recipe.routes import RoutesOver
 from pipelines.recipe.schema import Recipe
@@ -164,7 +164,7 @@ def make_plan(root: Path, request: Request, prepared: Prepared, judged: Prepared
     state of the dataset that the request names for it."""
     family = TaskFamily.model_validate(prepared.family)
     families = {name: TaskFamily.model_validate(one) for name, one in prepared.families.items()}
-    profile = (lambda other: smoke_profile(few_seeds(other))) if request.smoke else (lambda other: other)
+    profile = smoke_run if request.smoke else (lambda recipe: recipe)
     library = recipes_for(root, request.dataset)
     return plan(
         load_recipe(root, request),

@@ -7,10 +7,9 @@ and documentation are left to `collect`.
 
 from __future__ import annotations
 
-import filecmp
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pipelines.corpora.examples.files import ExampleReader
@@ -26,6 +25,7 @@ from pipelines.corpora.shards.tally import Tally
 from pipelines.corpora.steps.collect import collected_examples, empty_corpus
 from pipelines.corpora.steps.sources import texts
 from pipelines.errors import DataError
+from pipelines.lineage.fingerprint import digest_file
 from pipelines.task_families.labelled_tables import MAIN
 
 SECONDS = 0.6
@@ -72,7 +72,7 @@ def _bytes(paths: Sequence[str], root: Path) -> float:
 def _refuse_equal_splits(dataset: str, name: str, task: FileTask, root: Path) -> None:
     """Raise DataError when every file of a split is equal to one of the splits whose examples it loses.
 
-    Only files of the same size are read.
+    Contents are read only where every size occurs there, too.
     """
     paths = {"train": task.train, "validation": task.validation, "test": task.test}
     files = {
@@ -81,18 +81,22 @@ def _refuse_equal_splits(dataset: str, name: str, task: FileTask, root: Path) ->
         if path and not is_address(path)
     }
     for part, others in GIVES_WAY_TO.items():
-        there = [file for other in others for file in files.get(other, ())]
-        if files.get(part) and all(any(_equal(file, other) for other in there) for file in files[part]):
+        own, there = files.get(part, []), [file for other in others for file in files.get(other, [])]
+        if own and _are_among(own, there, lambda file: file.stat().st_size) and _are_among(own, there, digest_file):
             also = ", ".join(str(paths[other]) for other in others if files.get(other))
             raise DataError(
-                f"{dataset}: {'' if name == MAIN else f'tasks.{name}: '}leak: {part} ({paths[part]}) has the same "
-                f"content as {also}; without what they share, the {part} split has no examples left; provide more, "
-                "with texts of their own"
+                f"{dataset}: {_of_task(name)}leak: {part} ({paths[part]}) has the same content as {also}; without what "
+                f"they share, the {part} split has no examples left; provide more, with texts of their own"
             )
 
 
-def _equal(one: Path, other: Path) -> bool:
-    return one.samefile(other) or filecmp.cmp(one, other, shallow=False)
+def _are_among(some: Sequence[Path], others: Sequence[Path], key: Callable[[Path], object]) -> bool:
+    return set(map(key, some)) <= set(map(key, others))
+
+
+def _of_task(name: str) -> str:
+    """What an error about a task begins with: nothing for the main one."""
+    return "" if name == MAIN else f"tasks.{name}: "
 
 
 def _look_at_examples(name: str, task: FileTask, root: Path, end: float) -> None:
@@ -123,7 +127,7 @@ def _look_at_examples(name: str, task: FileTask, root: Path, end: float) -> None
                 if position % CHECKED_AT == 0 and time.monotonic() >= until:
                     break
     except DataError as mistake:
-        raise DataError(f"{'' if name == MAIN else f'tasks.{name}: '}{mistake}") from None
+        raise DataError(f"{_of_task(name)}{mistake}") from None
 
 
 def _is_read_here(source: Source) -> bool:
