@@ -102,9 +102,12 @@ def overlap_questions(table: str, settings: DatasetSettings) -> list[QualityQues
 
 
 def language_questions(table: str, settings: DatasetSettings) -> list[QualityQuestion]:
-    """The share of the language, that of the sources for a named corpus; no question for a language that the
-    identifier does not know, or for several."""
+    """The share of the language, that of the sources for a named corpus and of `test_language` for a test table; no
+    question for a language that the identifier does not know, or for several."""
     language, share = settings.language, settings.quality.language_share
+    task, part = task_and_part(table) or (MAIN, "")
+    if part == "test":
+        language = settings.labelled[task].test_language or language
     if table in settings.corpora:
         languages = {source.language or language for source in settings.corpora[table].sources}
         if len(languages) > 1:

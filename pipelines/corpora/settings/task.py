@@ -39,6 +39,9 @@ class LabelledTask(StrictSettings):
     labelled_examples: int | None = Field(default=None, ge=1)
     """Labelled training examples to keep in total, every label among them; the other training texts lose their
     labels."""
+    test_language: str | None = Field(None, pattern=r"^[a-z]{2,3}$", exclude_if=lambda language: language is None)
+    """Language of the test table where it is not that of the dataset: models are tested in a language in which no
+    example is labelled (zero-shot transfer, as in XNLI: Conneau et al. 2018, arXiv:1809.05053)."""
 
     @model_validator(mode="after")
     def _has_one_limit(self) -> Self:
