@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from pipelines.components import listed
 from pipelines.corpora.shards.example_table import ExampleTable
 from pipelines.errors import DataError, RecipeError
+from pipelines.judging.evaluations.shared_encodings import SharedEncodings
 from pipelines.judging.samples import key_of
 from pipelines.judging.subjects import JudgingJob, Subject
 from pipelines.lineage.results import SCRATCH
@@ -68,6 +69,7 @@ class EvaluationContext:
         self._predictors: dict[Path, Predictor] = {}
         self._answerers: dict[Path, Answerer] = {}
         self._probabilities: dict[Path, NDArray[np.float32]] = {}
+        self._encodings = SharedEncodings()
 
     def keep(self, sample: str, subject: Subject, rows: NDArray[np.float64], *, timed: bool = False) -> None:
         """Keep the sample of a model [N, …] of which figures are scores; `timed` if a clock measured it."""
@@ -121,7 +123,7 @@ class EvaluationContext:
         from pipelines.serving.answering.inference import open_predictor
 
         if subject.folder not in self._predictors:
-            self._predictors[subject.folder] = open_predictor(subject.folder, self.threads)
+            self._predictors[subject.folder] = open_predictor(subject.folder, self.threads, self._encodings.open)
         return self._predictors[subject.folder]
 
     def probabilities(self, subject: Subject) -> NDArray[np.float32]:

@@ -9,7 +9,7 @@ is refused.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -49,12 +49,14 @@ def load_predictor(folder: Path, threads: int = 1) -> Predictor:
     return open_predictor(folder, threads)
 
 
-def open_predictor(folder: Path, threads: int = 1) -> Predictor:
+def open_predictor(
+    folder: Path, threads: int = 1, open_encoder: Callable[[Path], TextEncoder] = TextEncoder
+) -> Predictor:
     """The classifier in `folder`, which comes from the store or from this process, so that it is not checked first.
 
-    Raises DataError as `load_predictor` does.
+    `open_encoder` opens its tokenizer. Raises DataError as `load_predictor` does.
     """
-    encoder, labels = TextEncoder(folder), _labels(folder)
+    encoder, labels = open_encoder(folder), _labels(folder)
     if needs_its_head(folder):
         from pipelines.serving.answering.head_classifier import HeadClassifier
 
