@@ -1,4 +1,4 @@
-"""Test texts are encoded once for all judged models of one tokenizer, and as each model's own tokenizer encodes them."""
+"""Test texts are encoded once for all judged models of one tokenizer, and as each one's own tokenizer does it."""
 
 from __future__ import annotations
 
