@@ -36,7 +36,7 @@ WORKER_SECONDS = 6.0
 """Imports of a training process. Those of the first process overlap with the start of the flow."""
 STEP_SECONDS = 0.55
 STEP_OF_OPTIMIZER, LAYER_OF_STEP = 0.0019, 0.001
-CHARACTER_SECONDS, LEARNT_SECONDS = 1.6e-7, 0.6e-6
+CHARACTER_SECONDS, LEARNT_SECONDS, PASSED_SECONDS = 1.6e-7, 0.6e-6, 3.0e-6
 ANSWER_SECONDS, LAYER_OF_ANSWER, WRITTEN_SECONDS = 1.9e-4, 1.2e-4, 1.0e-5
 MODEL_SECONDS, ANALYSIS_SECONDS, CONVERSION_SECONDS = 0.42, 2.3, 5.0
 OPERATIONS = {"amx_bf16": 2.2e11, "avx512_bf16": 1.1e11, "": 0.42e11}
@@ -246,6 +246,7 @@ def _computing(work: Work, threads: int) -> float:
         + (work.operations + work.scoring / SCORING) / rate / (1 + THREADS_GAIN * (threads - 1))
         + work.characters * CHARACTER_SECONDS
         + work.learnt * LEARNT_SECONDS
+        + work.passed * PASSED_SECONDS
         + work.answers * (ANSWER_SECONDS + LAYER_OF_ANSWER * work.layers)
         + work.written * WRITTEN_SECONDS
     )

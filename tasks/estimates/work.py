@@ -103,6 +103,8 @@ class Work:
     """Characters read and tokenised."""
     learnt: float = 0.0
     """Characters that a new tokenizer is trained on."""
+    passed: float = 0.0
+    """Tokens that an estimate reads in its passes over the text, each time that it does."""
     answers: float = 0.0
     """Predictions outside training."""
     written: float = 0.0
@@ -148,7 +150,8 @@ def _plain(
     sample = min(getattr(new, "sample_bytes", all_of_it), all_of_it) if new else 0
     if stage.estimate is not None:
         characters = min(all_of_it, tokens * CHARACTERS_IN_TOKEN)
-        return Work(tokens=tokens, characters=characters, learnt=sample)
+        passed = tokens * getattr(stage.estimate, "epochs", 0)
+        return Work(tokens=tokens, characters=characters, learnt=sample, passed=passed)
     if not stage.trains:
         tokens = 0
     steps = max(1, tokens // budget.batch_tokens) if tokens else 0

@@ -12,7 +12,8 @@ from pipelines.lineage import hardware
 from pipelines.lineage.provenance import DataSource, Environment, Provenance
 from pipelines.recipe.plan import Plan, Step
 from pipelines.training.ranks.run import run
-from tasks.estimates.duration import WORKER_SECONDS, estimate_plan
+from tasks.estimates.duration import PASSED_SECONDS, WORKER_SECONDS, estimate_plan
+from tasks.estimates.machine_speed import slowness
 from tasks.estimates.work import KnownStep, TableSize, backbone_of, work_of
 from tests.pipelines.recipe.test_checkpoints_of_others import BERT, checkpoint
 from tests.small_corpus import write_tables
@@ -100,6 +101,30 @@ def test_the_network_of_a_checkpoint_is_that_of_all_stages_after_it(tmp_path: Pa
     known = {step.fingerprint: KnownStep.planned(step) for step in plan.steps}
     backbones = [backbone_of(known[step.fingerprint], known) for step in plan.steps]
     assert [(one.width, one.layers) for one in backbones] == [(8.0, 2.0)] * 3
+
+
+VECTORS = """\
+name: vectors
+stages:
+  general:
+    kind: pretrain
+    corpus: general
+    tokenizer: {name: words, vocab_size: 500, min_count: 1}
+    backbone: {name: word_vectors, hidden_size: 8}
+    estimate: {name: word2vec, epochs: EPOCHS}
+    head: {name: noise_prediction, architecture: skip_gram}
+    budget: {tokens: 2000000, length: 32}
+"""
+
+
+def test_every_pass_of_an_estimate_over_the_text_takes_time(tmp_path: Path, text: dict[str, Path]) -> None:
+    sources = {name: DataSource(digest=f"{n:032x}", path=str(path)) for n, (name, path) in enumerate(text.items())}
+    seconds = []
+    for epochs in (1, 5):
+        library = library_of(tmp_path, vectors=VECTORS.replace("EPOCHS", str(epochs)))
+        plan = plan_of(library, "vectors", sources)
+        seconds.append(estimate_plan(plan, set(), [], sizes(text), 1, 1).steps[plan.steps[0].fingerprint].seconds)
+    assert seconds[1] - seconds[0] == pytest.approx(4 * 2e6 * PASSED_SECONDS * slowness(), rel=1e-3)
 
 
 def test_a_stage_that_was_computed_here_is_taken_at_its_word(tmp_path: Path, text: dict[str, Path]) -> None:
