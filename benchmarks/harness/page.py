@@ -10,7 +10,7 @@ from benchmarks.checkouts import ROOT
 from benchmarks.harness import record
 from benchmarks.harness.benchmark import Benchmark
 from benchmarks.harness.plot import draw
-from benchmarks.harness.record import Figure, Goal, Plot, Record
+from benchmarks.harness.record import Figure, Goal, Plot, Record, Verdict
 
 PAGE = ROOT / "docs" / "performance.md"
 HEAD = """\
@@ -25,8 +25,12 @@ them; each writes a record to `benchmarks/records/`, from which this page is gen
   affects less.
 - The *matmul floor* is the time of only the matrix products of a step, forward and both backward ones, with the same
   shapes, type and threads, in the same rounds: no training loop can be faster on this machine.
+- A goal is *met* where the whole interval is within it, *missed* where nothing of the interval is, and otherwise
+  *undecided*: more rounds, or a quieter machine, would tell.
 - A record notes when the machine was busy with other work: its figures are then less reliable.
 """
+VERDICTS: dict[Verdict, str] = {"met": "met", "missed": "**missed**", "undecided": "undecided"}
+"""Verdict → as the page shows it."""
 UNBUILT: dict[str, tuple[str, ...]] = {
     "gpu": (
         "BERT-base masked LM, 128 and 512 tokens, of a matmul measured in the same run: ≥ 0.45",
@@ -116,8 +120,8 @@ def _table(one: Benchmark, entry: Record) -> list[str]:
         goal = goals.get(figure.name)
         against = f", against {figure.against}" if figure.against and figure.against not in figure.name else ""
         cpu = "" if figure.cpu is None else _value(figure.cpu, figure.unit)
-        verdict = " | " if goal is None else f"{_bound(goal)} | {'met' if goal.met(figure.value) else '**missed**'}"
-        lines.append(f"| {figure.name}{against} | {_measured(figure)} | {cpu} | {verdict} |")
+        judged = " | " if goal is None else f"{_bound(goal)} | {VERDICTS[record.verdict(goal, figure)]}"
+        lines.append(f"| {figure.name}{against} | {_measured(figure)} | {cpu} | {judged} |")
     for name, curve in entry.measured.curves.items():
         text = ", ".join(f"{tokens:,}: {loss:.3f}" for tokens, loss in _thinned(curve))
         lines += ["", f"Loss by tokens, {name}: {text}"]
@@ -139,7 +143,7 @@ def _reached(goal: Goal, entry: Record | None) -> str:
     if entry is None or figure is None:
         return " | not measured"
     company = ", on a busy machine" if entry.company.busy else ""
-    return f"{_measured(figure)} | {'met' if goal.met(figure.value) else '**missed**'}{company}"
+    return f"{_measured(figure)} | {VERDICTS[record.verdict(goal, figure)]}{company}"
 
 
 def _goal(goal: Goal) -> str:

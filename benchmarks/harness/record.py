@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
@@ -27,8 +29,8 @@ class Goal(Strict):
     at_most: float | None = None
     unit: str = "x"
 
-    def met(self, value: float) -> bool:
-        return (self.at_least is None or value >= self.at_least) and (self.at_most is None or value <= self.at_most)
+
+Verdict: TypeAlias = Literal["met", "missed", "undecided"]
 
 
 class Figure(Strict):
@@ -45,6 +47,21 @@ class Figure(Strict):
     """The other variant of a ratio."""
     cpu: float | None = None
     """The same ratio in seconds of processor time."""
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Its ends; the value twice, where it has none."""
+        return (self.value if self.low is None else self.low, self.value if self.high is None else self.high)
+
+
+def verdict(goal: Goal, figure: Figure) -> Verdict:
+    """Whether the whole 95 % interval of a figure is within its goal, nothing of it, or a part."""
+    low, high = figure.interval
+    least = -math.inf if goal.at_least is None else goal.at_least
+    most = math.inf if goal.at_most is None else goal.at_most
+    if least <= low and high <= most:
+        return "met"
+    return "missed" if high < least or low > most else "undecided"
 
 
 class Turn(Strict):

@@ -15,18 +15,18 @@ import psutil
 from benchmarks.harness import page, record
 from benchmarks.harness.benchmark import all_benchmarks
 from benchmarks.harness.company import MARK, Watch
-from benchmarks.harness.record import Company, Figure, Machine, Measured, Plot, Point, Record, Series
+from benchmarks.harness.record import Company, Figure, Goal, Machine, Measured, Plot, Point, Record, Series
 from benchmarks.masked_lm import USUAL
 from tests.steps import ROOT
 
 
-def made(value: float, others: float = 0.0) -> Record:
+def made(value: float, others: float = 0.0, ends: tuple[float, float] = (12.5, 13.5)) -> Record:
     return Record(
         name="masked_lm", what="", threads=2, commit="abc", date="2026-01-01T00:00:00+00:00", seconds=1, versions={},
         machine=Machine(processor="two cores", cores=2, memory_gib=24, platform=""),
         company=Company(load_before=0, others=others, stolen=0),
         measured=Measured(
-            figures=(Figure(name=f"tiny, 128 tokens: against {USUAL}", value=value, low=12.5, high=13.5),)
+            figures=(Figure(name=f"tiny, 128 tokens: against {USUAL}", value=value, low=ends[0], high=ends[1]),)
         ),
     )  # fmt: skip
 
@@ -59,15 +59,27 @@ def test_points_that_are_measured_by_hand_join_the_others(tmp_path: Path) -> Non
     assert shown == ["1: 0.1", "100: 10", "5k: 500"]
 
 
-def test_every_goal_is_told_met_missed_or_not_measured(tmp_path: Path) -> None:
+def test_every_goal_is_met_missed_undecided_by_the_interval_or_not_measured(tmp_path: Path) -> None:
     row = f"| tiny, 128 tokens: against {USUAL}: ≥ 12 x | `masked_lm` |"
     assert f"{row}  | not measured |" in page.render(all_benchmarks(), tmp_path)
     record.write(made(13), tmp_path)
     assert f"{row} 13 x (12.5 to 13.5) | met |" in page.render(all_benchmarks(), tmp_path)
-    record.write(made(11.9, others=0.4), tmp_path)
+    record.write(made(12.9, ends=(11.9, 13.5)), tmp_path)
+    assert f"{row} 12.9 x (11.9 to 13.5) | undecided |" in page.render(all_benchmarks(), tmp_path)
+    record.write(made(11.5, others=0.4, ends=(11.1, 11.9)), tmp_path)
     told = page.render(all_benchmarks(), tmp_path)
-    assert f"{row} 11.9 x (12.5 to 13.5) | **missed**, on a busy machine |" in told
+    assert f"{row} 11.5 x (11.1 to 11.9) | **missed**, on a busy machine |" in told
     assert "**the machine was busy**: others used 40%" in told
+
+
+def test_a_goal_may_be_a_bound_from_above_or_from_both_sides_and_a_figure_without_interval() -> None:
+    seconds = Figure(name="smoke", value=58.0, unit="s")
+    assert record.verdict(Goal(figure="smoke", at_most=60, unit="s"), seconds) == "met"
+    assert record.verdict(Goal(figure="smoke", at_most=50, unit="s"), seconds) == "missed"
+    share = Figure(name="share", value=1.0, low=0.96, high=1.04)
+    assert record.verdict(Goal(figure="share", at_least=0.95, at_most=1.05), share) == "met"
+    assert record.verdict(Goal(figure="share", at_least=0.97, at_most=1.05), share) == "undecided"
+    assert record.verdict(Goal(figure="share", at_most=0.95), share) == "missed"
 
 
 def test_what_the_issue_asks_for_is_listed(tmp_path: Path) -> None:
