@@ -115,9 +115,9 @@ def _table(one: Benchmark, entry: Record) -> list[str]:
         "| figure | measured | processor time | goal | |",
         "|---|---|---|---|---|",
     ]
-    goals = {goal.figure: goal for goal in one.goals}
+    goals = {(goal.figure, goal.unit): goal for goal in one.goals}  # a ratio and a rate may share a name
     for figure in entry.measured.figures:
-        goal = goals.get(figure.name)
+        goal = goals.get((figure.name, figure.unit))
         against = f", against {figure.against}" if figure.against and figure.against not in figure.name else ""
         cpu = "" if figure.cpu is None else _value(figure.cpu, figure.unit)
         judged = " | " if goal is None else f"{_bound(goal)} | {VERDICTS[record.verdict(goal, figure)]}"
