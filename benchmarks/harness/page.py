@@ -115,12 +115,12 @@ def _table(one: Benchmark, entry: Record) -> list[str]:
         "| figure | measured | processor time | goal | |",
         "|---|---|---|---|---|",
     ]
-    goals = {(goal.figure, goal.unit): goal for goal in one.goals}  # a ratio and a rate may share a name
+    goals = {figure: goal for goal in one.goals if (figure := entry.figure(goal)) is not None}
     for figure in entry.measured.figures:
-        goal = goals.get((figure.name, figure.unit))
+        goal = goals.get(figure)
         against = f", against {figure.against}" if figure.against and figure.against not in figure.name else ""
         cpu = "" if figure.cpu is None else _value(figure.cpu, figure.unit)
-        judged = " | " if goal is None else f"{_bound(goal)} | {VERDICTS[record.verdict(goal, figure)]}"
+        judged = " | " if goal is None else f"{_bound(goal)} | {VERDICTS[goal.verdict(figure)]}"
         lines.append(f"| {figure.name}{against} | {_measured(figure)} | {cpu} | {judged} |")
     for name, curve in entry.measured.curves.items():
         text = ", ".join(f"{tokens:,}: {loss:.3f}" for tokens, loss in _thinned(curve))
@@ -139,11 +139,11 @@ def write(known: Mapping[str, Benchmark]) -> None:
 
 
 def _reached(goal: Goal, entry: Record | None) -> str:
-    figure = None if entry is None else entry.figure(goal.figure)
+    figure = None if entry is None else entry.figure(goal)
     if entry is None or figure is None:
         return " | not measured"
     company = ", on a busy machine" if entry.company.busy else ""
-    return f"{_measured(figure)} | {VERDICTS[record.verdict(goal, figure)]}{company}"
+    return f"{_measured(figure)} | {VERDICTS[goal.verdict(figure)]}{company}"
 
 
 def _goal(goal: Goal) -> str:

@@ -16,6 +16,10 @@ BUSY = 0.05
 """Share of all processors used by others above which a record counts the machine as busy."""
 
 
+Verdict: TypeAlias = Literal["met", "missed", "undecided"]
+"""Verdict on a goal, by the interval of its figure."""
+
+
 class Strict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -29,8 +33,14 @@ class Goal(Strict):
     at_most: float | None = None
     unit: str = "x"
 
-
-Verdict: TypeAlias = Literal["met", "missed", "undecided"]
+    def verdict(self, figure: Figure) -> Verdict:
+        """Whether the whole 95 % interval of a figure is within the goal, nothing of it, or a part."""
+        low, high = figure.interval
+        least = -math.inf if self.at_least is None else self.at_least
+        most = math.inf if self.at_most is None else self.at_most
+        if least <= low and high <= most:
+            return "met"
+        return "missed" if high < least or low > most else "undecided"
 
 
 class Figure(Strict):
@@ -52,16 +62,6 @@ class Figure(Strict):
     def interval(self) -> tuple[float, float]:
         """Its ends; the value twice, where it has none."""
         return (self.value if self.low is None else self.low, self.value if self.high is None else self.high)
-
-
-def verdict(goal: Goal, figure: Figure) -> Verdict:
-    """Whether the whole 95 % interval of a figure is within its goal, nothing of it, or a part."""
-    low, high = figure.interval
-    least = -math.inf if goal.at_least is None else goal.at_least
-    most = math.inf if goal.at_most is None else goal.at_most
-    if least <= low and high <= most:
-        return "met"
-    return "missed" if high < least or low > most else "undecided"
 
 
 class Turn(Strict):
@@ -155,8 +155,9 @@ class Record(Strict):
     """End of the measurement, ISO 8601, UTC."""
     seconds: float
 
-    def figure(self, name: str) -> Figure | None:
-        return next((one for one in self.measured.figures if one.name == name), None)
+    def figure(self, goal: Goal) -> Figure | None:
+        """The figure of a goal: of its name and its unit, for a ratio and a rate may share a name."""
+        return next((one for one in self.measured.figures if (one.name, one.unit) == (goal.figure, goal.unit)), None)
 
 
 def read(name: str, folder: Path = FOLDER) -> Record | None:

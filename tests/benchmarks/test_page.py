@@ -74,12 +74,12 @@ def test_every_goal_is_met_missed_undecided_by_the_interval_or_not_measured(tmp_
 
 def test_a_goal_may_be_a_bound_from_above_or_from_both_sides_and_a_figure_without_interval() -> None:
     seconds = Figure(name="smoke", value=58.0, unit="s")
-    assert record.verdict(Goal(figure="smoke", at_most=60, unit="s"), seconds) == "met"
-    assert record.verdict(Goal(figure="smoke", at_most=50, unit="s"), seconds) == "missed"
+    assert Goal(figure="smoke", at_most=60, unit="s").verdict(seconds) == "met"
+    assert Goal(figure="smoke", at_most=50, unit="s").verdict(seconds) == "missed"
     share = Figure(name="share", value=1.0, low=0.96, high=1.04)
-    assert record.verdict(Goal(figure="share", at_least=0.95, at_most=1.05), share) == "met"
-    assert record.verdict(Goal(figure="share", at_least=0.97, at_most=1.05), share) == "undecided"
-    assert record.verdict(Goal(figure="share", at_most=0.95), share) == "missed"
+    assert Goal(figure="share", at_least=0.95, at_most=1.05).verdict(share) == "met"
+    assert Goal(figure="share", at_least=0.97, at_most=1.05).verdict(share) == "undecided"
+    assert Goal(figure="share", at_most=0.95).verdict(share) == "missed"
 
 
 def test_what_the_issue_asks_for_is_listed(tmp_path: Path) -> None:

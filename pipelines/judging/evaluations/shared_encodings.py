@@ -17,8 +17,8 @@ class SharedEncodings:
     """Token ids of the texts that were encoded so far, by tokenizer."""
 
     def __init__(self, most_tokens: int = MOST_TOKENS) -> None:
-        self.tokens = 0
-        self.most_tokens = most_tokens
+        self.tokens = 0  # kept so far
+        self.most_tokens = most_tokens  # beyond them, texts are encoded whenever they are asked for
         self._known: dict[tuple[str, int], dict[str, array[int]]] = {}
 
     def open(self, folder: Path) -> TextEncoder:
