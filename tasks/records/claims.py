@@ -3,7 +3,8 @@
 docs/claims/<recipe>.<claim>.<data>.json   one record, written after a measurement, replaced by the next; the data of a
                                            claim about several datasets are joined by `+`, variants of the recipe follow
 docs/claims/<form>.svg                     all claims of a form, generated from their records
-docs/claims.md                             generated from all records, and from what has changed since each
+docs/claims/explanations.yaml              why claims were not reproduced, written by hand
+docs/claims.md                             generated from all records, their explanations, and what has changed since
 
 python -m tasks.records.claims             # writes page and drawings again
 
@@ -34,9 +35,10 @@ from tasks.environment import project_root, state_folder
 from tasks.records.claim_conditions import items_record, machine_record, sources_record
 from tasks.records.claims_page import render_claims
 from tasks.records.claims_plots import drawings
+from tasks.records.explanations import read_explanations
 from tasks.records.fairness import fairness_record, training_record
 from tasks.records.measured_claim import MeasuredClaim
-from tasks.records.measurements import cost_record, dataset_record, read_records, write_record
+from tasks.records.measurements import cost_record, dataset_record, named_records, read_records, write_record
 from tasks.records.standings import measured_definitions, standing
 
 RECORDS = Path("docs/claims")
@@ -224,9 +226,13 @@ def _examples(prepared: Prepared, part: Measurement) -> dict[str, int]:
 
 
 def render_page(root: Path) -> str:
-    """The text of docs/claims.md, from the records alone but for what has changed since each."""
-    records = read_records(root / RECORDS)
-    return render_claims(records, [standing(root, one) for one in records])
+    """The text of docs/claims.md, from the records, their explanations, and what has changed since each.
+
+    Raises RecipeError for explanations that cannot be read.
+    """
+    records = named_records(root / RECORDS)
+    standings = {name: standing(root, one) for name, one in records.items()}
+    return render_claims(records, standings, read_explanations(root / RECORDS))
 
 
 def write_drawings(root: Path) -> None:

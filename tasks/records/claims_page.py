@@ -10,6 +10,8 @@ from pipelines.reports.score_tables import BASELINE_NAMES
 from tasks.records.claim_conditions import COLUMNS as CONDITION_COLUMNS
 from tasks.records.claim_conditions import CONDITIONS, condition_rows
 from tasks.records.claim_significance import adjusted_p_values, adjusted_text
+from tasks.records.explanations import COLUMNS as EXPLANATION_COLUMNS
+from tasks.records.explanations import SECTION, explanation_rows
 from tasks.records.standings import Standing
 
 HEADER = """\
@@ -24,6 +26,7 @@ is [below](#how-each-was-measured).
 chance* that no side is surely above the better answer that reads no text: the most frequent class of the training
 table, or of the test table. TF-IDF is shown beside them, and decides nothing. A verdict is that of one claim alone;
 *p (Holm)* is corrected for all claims of this page together, and says where a verdict is not certain among so many.
+Each that was not reproduced is [explained](#not-reproduced-and-why).
 The published figures were noted without access to the papers: look them up before you quote them.
 """
 OTHER_FORMS = """\
@@ -45,8 +48,11 @@ OTHER_COLUMNS = ("claim", "data", "figure", NO_NETWORK, "form", "measured [95 %]
 METRIC_COLUMNS = ("claim", "metric", "baseline", "system", "effect [95 %]")
 
 
-def render_claims(records: Sequence[Mapping[str, Any]], standings: Sequence[Standing]) -> str:
-    """The text of the page; `standings` are those of the records."""
+def render_claims(
+    named: Mapping[str, Mapping[str, Any]], standings: Mapping[str, Standing], explanations: Mapping[str, str]
+) -> str:
+    """The text of the page, of records by their names; `standings` and `explanations` are by the same names."""
+    records = [*named.values()]
     adjusted = adjusted_p_values(records)
     tested = list(zip(records, map(adjusted_text, records, adjusted), strict=True))
     pairs = [record for record in records if "effect" in record]
@@ -60,7 +66,11 @@ def render_claims(records: Sequence[Mapping[str, Any]], standings: Sequence[Stan
             *_table(OTHER_COLUMNS, (_other(one, text) for one, text in tested if "contrasts" in one)),
         ]
         lines += _images([record for record in others if form_of(record) not in set(map(form_of, pairs))])
-    lines += ["", CONDITIONS, *_table(CONDITION_COLUMNS, condition_rows(records, [*map(title, records)], standings))]
+    titles = {name: title(record) for name, record in named.items()}
+    if why := [*explanation_rows(named, titles, explanations)]:
+        lines += ["", SECTION, *_table(EXPLANATION_COLUMNS, iter(why))]
+    conditions = condition_rows(records, [*titles.values()], [standings[name] for name in named])
+    lines += ["", CONDITIONS, *_table(CONDITION_COLUMNS, conditions)]
     metrics = (row for record in pairs for row in _other_metrics(record))
     lines += ["", "## Other metrics", "", *_table(METRIC_COLUMNS, metrics)]
     return "\n".join(lines) + "\n"

@@ -43,7 +43,12 @@ def effect_text(effect: Mapping[str, Any], metric: str) -> str:
 
 def read_records(folder: Path) -> list[dict[str, Any]]:
     """All records of a folder, sorted by file name."""
-    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("[!.]*.json"))]
+    return [*named_records(folder).values()]
+
+
+def named_records(folder: Path) -> dict[str, dict[str, Any]]:
+    """All records of a folder by their file names without `.json`, sorted."""
+    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("[!.]*.json"))}
 
 
 def write_record(record: Mapping[str, Any], path: Path, page: Path, render: Callable[[], str]) -> None:
