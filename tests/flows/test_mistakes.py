@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -101,3 +102,5 @@ def test_recipes_are_listed_and_shown(cursus: Cursus) -> None:
     assert listed.returncode == 0 and "regime" in listed.stdout and "arXiv:2004.10964" in listed.stdout
     shown = cursus("recipes", "regime")
     assert all(word in shown.stdout for word in ("general", "adapt_domain", "classify", "report"))
+    long_names = cursus("recipes", "roberta_changes").stdout
+    assert re.search(r"^full_rows_classify +finetune +cross_entropy", long_names, re.MULTILINE)
