@@ -76,10 +76,10 @@ class Snapshot:
         snapshot.begun = bool(snapshot.published)
         for work in (store.root / ".work").glob("[0-9a-f]*"):
             snapshot.begun = True
-            if (work / RESULT).exists() and (one := _file_of(work)) is not None:
-                snapshot.results[work.name] = one.stat().st_ino
-            steps = [int(named[1]) for path in work.rglob("*.ckpt") if (named := _CHECKPOINT.fullmatch(path.name))]
-            if steps:
+            with suppress(FileNotFoundError):  # it is being published at this moment
+                if (work / RESULT).exists() and (one := _file_of(work)) is not None:
+                    snapshot.results[work.name] = one.stat().st_ino
+            if steps := _steps_of_checkpoints(work):
                 snapshot.checkpoints[work.name] = max(steps)
                 with suppress(FileNotFoundError):
                     snapshot.logs[work.name] = Held(work / METRICS)
@@ -96,6 +96,13 @@ class Snapshot:
     def __str__(self) -> str:
         unfinished = ", ".join(f"step {step}" for step in self.checkpoints.values())
         return f"{len(self.published)} published" + (f", checkpoint of {unfinished}" if unfinished else "")
+
+
+def _steps_of_checkpoints(work: Path) -> list[int]:
+    """Optimizer steps of the checkpoints in a folder, which a running process may be emptying at the same time."""
+    # os.walk passes over a folder that is gone; Path.rglob raises FileNotFoundError
+    names = (name for _, _, files in os.walk(work) for name in files)
+    return [int(named[1]) for name in names if (named := _CHECKPOINT.fullmatch(name))]
 
 
 def lost(before: Snapshot, later: list[Snapshot], store: Store) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
+from benchmarks.faults.judge import Snapshot
 from benchmarks.faults.kinds.clock_jump import Clock, ClockJump
 from benchmarks.faults.kinds.disk_full import DiskFull, fill, mount
 from flows.process.execute import execute
@@ -20,6 +22,7 @@ from flows.process.recoverable import recoverable
 from pipelines.errors import DataError, StageError, StoreError
 from pipelines.lineage.provenance import DataSource
 from pipelines.lineage.results import METRICS, RESULT, SCRATCH, Result
+from pipelines.lineage.store import Store
 from pipelines.recipe.job import Job
 from pipelines.recipe.schema import Stage
 from pipelines.training.ranks.failure import read_failure, record_failure, reserve_space
@@ -148,3 +151,21 @@ def test_a_damaged_artifact_that_was_deleted_as_told_is_made_again_though_what_c
     made = plan_of(library_of(tmp_path, small=RECIPE), "small", sources)
     stored = {step.fingerprint for step in made.steps if step.name != "classify"}
     assert [step.name for step in made.missing(stored)] == ["classify"]
+
+
+def test_a_snapshot_of_a_store_that_a_run_still_writes_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # the campaign ended with FileNotFoundError: a step removed its scratch folder while its checkpoints were looked for
+    work = tmp_path / ".work" / ("a" * 64)
+    for folder in (work, work / SCRATCH):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"step-{len(folder.parts):09d}-{'b' * 64}.ckpt").touch()
+    scandir = os.scandir
+
+    def removed_first(path: Any = ".") -> Any:
+        if not isinstance(path, int) and Path(path).name == SCRATCH:
+            shutil.rmtree(path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", removed_first)
+    snapshot = Snapshot.of(Store(tmp_path))
+    assert snapshot.begun and snapshot.checkpoints == {work.name: len(work.parts)} and not (work / SCRATCH).exists()
