@@ -107,7 +107,7 @@ CASES = {
             ":11: ",
             "token_mask needs a tokenizer with mask; unigram has sentinels",
             "byte_bpe, characters, dialogue_wordpiece, ",
-            ", wordpiece, xlnet_unigram",
+            ", wordpiece, xlmr_unigram, xlnet_unigram",
         ),
     ),
     "sentinels of a tokenizer without": Refused(

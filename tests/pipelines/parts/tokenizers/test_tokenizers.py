@@ -7,9 +7,11 @@ import os
 import subprocess
 import sys
 import unicodedata
+from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 import transformers
@@ -104,6 +106,7 @@ FRAMES = {
     "byte_bpe": ("<s> A </s>", "<s> A </s> </s> B </s>", None),
     "gpt_bpe": ("<s> A <e>", "<s> A <$> B <e>", None),
     "unigram": ("A </s>", "A </s> B </s>", None),
+    "xlmr_unigram": ("<s> A </s>", "<s> A </s> </s> B </s>", None),
     "xlnet_unigram": ("A <sep> <cls>", "A <sep> B <sep> <cls>", "0 0 1 1 2"),
     "words": ("A <eos>", "A <eos> B <eos>", None),
 }
@@ -124,7 +127,7 @@ def test_frames_are_the_published_ones(name: str) -> None:
     assert said == (None if types is None else [int(number) for number in types.split()])
 
 
-@pytest.mark.parametrize("name", ["byte_bpe", "unigram", "xlnet_unigram"])
+@pytest.mark.parametrize("name", ["byte_bpe", "unigram", "xlmr_unigram", "xlnet_unigram"])
 def test_the_librarys_own_class_reads_the_same(name: str) -> None:
     tokenizer = trained(name)
     model = json.loads(tokenizer.backend_tokenizer.to_str())["model"]
@@ -133,11 +136,12 @@ def test_the_librarys_own_class_reads_the_same(name: str) -> None:
         theirs = transformers.RobertaTokenizer(vocab=model["vocab"], merges=merges, add_prefix_space=True)
     else:
         pieces = [tuple(piece) for piece in model["vocab"]]
-        theirs = (
-            transformers.T5Tokenizer(vocab=pieces, extra_ids=100)
-            if name == "unigram"
-            else transformers.XLNetTokenizer(vocab=pieces, unk_id=0)
-        )
+        library: dict[str, Callable[[], Any]] = {
+            "unigram": lambda: transformers.T5Tokenizer(vocab=pieces, extra_ids=100),
+            "xlmr_unigram": lambda: transformers.XLMRobertaTokenizer(vocab=pieces),
+            "xlnet_unigram": lambda: transformers.XLNetTokenizer(vocab=pieces, unk_id=0),
+        }
+        theirs = library[name]()
     # XLNet's writes two quotation marks as one sign
     texts = [
         text
