@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from tasks.records.claim_conditions import COLUMNS as CONDITION_COLUMNS
 from tasks.records.claim_conditions import CONDITIONS, condition_rows
 from tasks.records.claim_significance import adjusted_p_values, adjusted_text
 from tasks.records.explanations import COLUMNS as EXPLANATION_COLUMNS
-from tasks.records.explanations import SECTION, explanation_rows
+from tasks.records.explanations import REPRODUCED, SECTION, explanation_rows
 from tasks.records.standings import Standing
 
 HEADER = """\
@@ -58,7 +59,7 @@ def render_claims(
     pairs = [record for record in records if "effect" in record]
     others = [record for record in records if "contrasts" in record]
     rows = (_pair(record, text) for record, text in tested if "effect" in record)
-    lines = [HEADER, *_table(PAIR_COLUMNS, rows), *_images(pairs)]
+    lines = [HEADER, *summary(records), *_table(PAIR_COLUMNS, rows), *_images(pairs)]
     if others:
         lines += [
             "",
@@ -74,6 +75,21 @@ def render_claims(
     metrics = (row for record in pairs for row in _other_metrics(record))
     lines += ["", "## Other metrics", "", *_table(METRIC_COLUMNS, metrics)]
     return "\n".join(lines) + "\n"
+
+
+def summary(records: Sequence[Mapping[str, Any]]) -> list[str]:
+    """How many claims were measured, with which verdicts: one sentence, and an empty line; nothing without records."""
+    if not records:
+        return []
+    recipes = {record["recipe"] for record in records}
+    verdicts = Counter(str(record["verdict"]) for record in records).most_common()
+    counted = ", ".join(f"{number} {verdict}" for verdict, number in verdicts)
+    reproduced = {record["recipe"] for record in records if record["verdict"] == REPRODUCED}
+    return [
+        f"**Claims measured: {len(records)}, of {len(recipes)} recipes: {counted}. "
+        f"Recipes of which at least one claim is reproduced: {len(reproduced)}.**",
+        "",
+    ]
 
 
 def title(record: Mapping[str, Any]) -> str:

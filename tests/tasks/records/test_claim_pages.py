@@ -13,6 +13,7 @@ from rich.console import Console
 from flows.cli.claim import show_record
 from pipelines.lineage.store import Store
 from tasks.records.claims import PAGE, RECORDS, record_claim
+from tasks.records.claims_page import summary
 from tests.steps import shipped
 from tests.tasks.records.test_claims import RIGHT, answers, measured
 
@@ -80,6 +81,20 @@ def test_the_terminal_shows_the_same(tmp_path: Path) -> None:
     assert re.search(r"^system +adapter +accuracy 0\.700 \[", text, re.MULTILINE)
     assert re.search(r"^effect +\+0\.300 \[\+0\.\d+, \+0\.\d+\] +reproduced", text, re.MULTILINE)
     assert re.search(r"^sides +equal: seeds, data; not: tokens 20 / 10;", text, re.MULTILINE)
+
+
+def test_the_page_counts_its_records_by_verdict(tmp_path: Path) -> None:
+    recorded(tmp_path)
+    page = (tmp_path / PAGE).read_text(encoding="utf-8")
+    counted = (
+        "**Claims measured: 1, of 1 recipes: 1 reproduced. Recipes of which at least one claim is reproduced: 1.**"
+    )
+    assert counted in page.splitlines()
+    several = [
+        {"recipe": name, "verdict": verdict} for name, verdict in zip("aab", ["x", "x", "reproduced"], strict=True)
+    ]
+    assert summary(several)[0].startswith("**Claims measured: 3, of 2 recipes: 2 x, 1 reproduced. ")
+    assert summary([]) == []
 
 
 def test_less_perplexity_is_shown_as_better(tmp_path: Path) -> None:
