@@ -36,6 +36,11 @@ def library_of(folder: Path, **files: str) -> Library:
     return Library(folder)
 
 
+def without_claims(name: str) -> str:
+    """The text of a shipped recipe that ends with its claims and variants, without both."""
+    return (RECIPES / f"{name}.yaml").read_text(encoding="utf-8").partition("\nclaims:\n")[0] + "\n"
+
+
 def plan_of(library: Library, name: str, sources: Mapping[str, DataSource], *variants: str, tiny: bool = False) -> Plan:
     """The plan of a recipe, on its smoke profile where `tiny`."""
     recipe = library.load(name, variants)

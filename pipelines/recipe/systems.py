@@ -124,16 +124,25 @@ def _stages(recipe: Recipe, name: str) -> tuple[str, ...]:
 
 
 def _claims(recipe: Recipe, name: str) -> Iterator[str]:
-    """Claims about a system: about one of its stages or, where there is no nearer one, about what starts from it."""
-    for label, claim in recipe.claims.items():
-        stage: str | None = claim.form.subject
-        owners: list[str] = []
-        while stage in recipe.stages and not owners:
-            owners = [one for one, stages in recipe.system_stages.items() if stage in stages]
-            start = recipe.stages[stage].start
-            stage = start if isinstance(start, str) else None
-        if name in (owners or [one for one in recipe.systems if one not in recipe.system_stages]):
-            yield label
+    """Claims about a system: about one of its stages or, where there is no nearer one, about what starts from it; of a
+    system that no claim is about, those that compare another stage with one of its own."""
+    about = [label for label, claim in recipe.claims.items() if name in _subjects(recipe, claim.form.subject)]
+    own = recipe.system_stages.get(name, ())
+    compared = [
+        label for label, claim in recipe.claims.items() if any(side.stage in own for side in claim.form.sides())
+    ]
+    yield from about or compared
+
+
+def _subjects(recipe: Recipe, subject: str) -> list[str]:
+    """The systems that a claim about the stage `subject` is about."""
+    stage: str | None = subject
+    owners: list[str] = []
+    while stage in recipe.stages and not owners:
+        owners = [one for one, stages in recipe.system_stages.items() if stage in stages]
+        start = recipe.stages[stage].start
+        stage = start if isinstance(start, str) else None
+    return owners or [one for one in recipe.systems if one not in recipe.system_stages]
 
 
 @lru_cache(maxsize=8)

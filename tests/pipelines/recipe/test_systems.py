@@ -13,7 +13,7 @@ from pipelines.lineage.provenance import DataSource
 from pipelines.recipe.load import Library
 from pipelines.recipe.systems import SYSTEMS, find_system, implementations, known_systems, read_systems
 from tests.pipelines.recipe.test_bad_recipes import GOOD
-from tests.steps import RECIPES, SHIPPED, library_of, plan_of, shipped
+from tests.steps import RECIPES, SHIPPED, library_of, plan_of, shipped, without_claims
 
 LIST = """\
 A. Vectors:
@@ -137,12 +137,23 @@ def test_an_unknown_system_suggests_the_nearest() -> None:
 
 
 def test_claims_belong_to_the_system_that_they_are_about() -> None:
-    found = implementations(map(shipped, ("electra", "recadam", "t5", "word2vec")))
+    found = implementations(map(shipped, ("electra", "recadam", "word2vec")))
     (electra,) = found["electra"]
     assert (electra.stages, electra.claims) == (("classify",), ("electra_against_bert",))
-    assert [one.claims for one in (*found["recadam"], *found["proximity"])] == [("few_labels",), ()]
+    assert [one.claims for one in (*found["recadam"], *found["proximity"])] == [("few_labels",), ("near_the_start",)]
     assert [one.stages for one in (*found["recadam"], *found["proximity"])] == [("recadam",), ("l2",)]
-    assert [one.stages for one in found["t5"]] == [("classify",)], "no claim: what the last evaluation lists last"
     # the claim is about a classifier over skip-gram's vectors, two stages on
     assert "skip_gram_against_cbow" in found["word2vec-skipgram"][0].claims
-    assert found["word2vec-cbow"][0].claims == ()
+    assert found["word2vec-cbow"][0].claims == ("faster_than_skip_gram",), "none that only compares with it"
+
+
+def test_a_system_that_no_claim_is_about_has_those_that_compare_with_it() -> None:
+    found = implementations(map(shipped, ("hlbl", "mlm_lstm")))
+    assert found["wordnet-tree"][0].claims == ("learned_against_is_a",)
+    assert found["mlm-lstm"][0].claims == ("below",)
+    assert found["hlbl"][0].claims == ("learned_tree", "learned_against_is_a", "near_the_softmax")
+
+
+def test_without_a_claim_the_system_is_what_the_last_evaluation_lists_last(tmp_path: Path) -> None:
+    found = implementations([library_of(tmp_path, t5=without_claims("t5")).load("t5")])
+    assert [(one.stages, one.claims) for one in found["t5"]] == [(("classify",), ())]

@@ -10,7 +10,7 @@ import pytest
 
 from pipelines.recipe.systems import SYSTEMS, known_systems
 from tasks.records.systems import NO_RECIPE, NOT_MEASURED, PAGE, mapped_systems, render_page, write_page
-from tests.steps import RECIPES, ROOT, SHIPPED, shipped
+from tests.steps import RECIPES, ROOT, SHIPPED, shipped, without_claims
 
 LIST = """\
 E. Transformers:
@@ -25,10 +25,10 @@ EFFECT = {"difference": -0.0757, "low": -0.1066, "high": -0.044}
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project of three recipes without records."""
+    """A project of three recipes without records; the third makes no claim."""
     (tmp_path / "recipes").mkdir()
-    for name in ("regime", "electra", "t5"):
-        text = (RECIPES / f"{name}.yaml").read_text(encoding="utf-8")
+    texts = {name: (RECIPES / f"{name}.yaml").read_text(encoding="utf-8") for name in ("regime", "electra")}
+    for name, text in {**texts, "t5": without_claims("t5")}.items():
         (tmp_path / "recipes" / f"{name}.yaml").write_text(text, encoding="utf-8")
     (tmp_path / "recipes" / SYSTEMS).write_text(LIST, encoding="utf-8")
     return tmp_path
