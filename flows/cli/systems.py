@@ -102,6 +102,7 @@ def _result(recipe: str, result: SystemResult) -> list[tuple[str, str]]:
         ("claim", claim),
         ("data", result.data),
         ("verdict", message("{verdict}: {measured}", verdict=verdict, measured=measured) if measured else verdict),
+        ("why", result.why.replace("**", "")),  # it is Markdown
         ("record", f"docs/{result.page}" if result.page else ""),
     ]
 

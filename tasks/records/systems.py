@@ -30,7 +30,8 @@ from pipelines.reports.elements.wording import difference, plain
 from tasks.environment import project_root
 from tasks.records import claims, lattices
 from tasks.records.claims_page import dataset_names, effects, figure_name
-from tasks.records.measurements import effect_text, read_records
+from tasks.records.explanations import read_explanations
+from tasks.records.measurements import effect_text, named_records, read_records
 from tasks.records.plans import read_plans
 from tasks.records.readme_recipes import write_recipes
 
@@ -56,6 +57,8 @@ class SystemResult:
     cost: str = ""
     page: str = ""
     """Page of docs/ that has the whole record; empty where there is none."""
+    why: str = ""
+    """Why it was not reproduced, where somebody has found out."""
 
 
 @dataclass(frozen=True)
@@ -109,13 +112,14 @@ def mapped_systems(root: Path) -> list[MappedSystem]:
     """Every system of the project in `root`, in the order of its list."""
     library = Library(root / RECIPES)
     implemented = implementations(library.load(name) for name in library.names())
-    claimed, measured = read_records(root / claims.RECORDS), read_records(root / lattices.RECORDS)
+    claimed, measured = named_records(root / claims.RECORDS), read_records(root / lattices.RECORDS)
+    explained = read_explanations(root / claims.RECORDS)
     plans = read_plans(root)
     return [
         MappedSystem(
             system,
             section,
-            tuple((one, tuple(_results(one, claimed, measured))) for one in implemented.get(system.id, ())),
+            tuple((one, tuple(_results(one, claimed, explained, measured))) for one in implemented.get(system.id, ())),
             plans.line(system.id) if system.id in plans.rows else "",
         )
         for section, systems in read_systems(root / RECIPES).items()
@@ -179,15 +183,18 @@ def _linked(paper: str) -> str:
 
 
 def _results(
-    implementation: Implementation, claimed: Sequence[Mapping[str, Any]], measured: Sequence[Mapping[str, Any]]
+    implementation: Implementation,
+    claimed: Mapping[str, Mapping[str, Any]],
+    explained: Mapping[str, str],
+    measured: Sequence[Mapping[str, Any]],
 ) -> Iterator[SystemResult]:
     """Results of an implementation: its claims, measured or not, then the effects of its stages in lattices."""
     recipe, empty = implementation.recipe, True
     for name in implementation.claims:
         claim = recipe.claims[name]
-        records = [one for one in claimed if (one["recipe"], one["claim"]) == (recipe.name, name)]
-        for record in records:
-            yield _of_claim(record)
+        records = {key: one for key, one in claimed.items() if (one["recipe"], one["claim"]) == (recipe.name, name)}
+        for key, record in records.items():
+            yield _of_claim(record, explained.get(key, ""))
         if not records:
             yield SystemResult(name, claim.says, ", ".join(claim.datasets))
         empty = False
@@ -200,7 +207,7 @@ def _results(
         yield SystemResult("", "no claim yet", "")
 
 
-def _of_claim(record: Mapping[str, Any]) -> SystemResult:
+def _of_claim(record: Mapping[str, Any], why: str) -> SystemResult:
     metric, cost = record["metric"], record["cost"]
     if "effect" in record:
         required = f" (required: above {difference(record['at_least'], metric)})" if record["at_least"] else ""
@@ -216,6 +223,7 @@ def _of_claim(record: Mapping[str, Any]) -> SystemResult:
         measured,
         f"{cost['seconds'] / 60:.0f} min, {cost['models']} models" + (f", {count(tokens)} tokens" if tokens else ""),
         claims.PAGE.name,
+        why,
     )
 
 
