@@ -116,7 +116,7 @@ class DamagedCheckpoint(Damage):
 
 class DamagedTokens(Damage):
     name = "damaged_tokens"
-    description = "a bit flipped or a file truncated in a tokenised corpus"
+    description = "a bit flipped or a file truncated in a tokenised corpus or the compiled kernels"
     cases = 10
 
     def prepare(self, checkout: Checkout, random: Random) -> None:

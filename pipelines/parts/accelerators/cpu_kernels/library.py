@@ -1,8 +1,9 @@
 """The C files of this folder, compiled for this machine and loaded into this process.
 
 Each C function is declared as a `Kernel` by the module that calls it. The name of a compiled library is a digest of its
-sources, the compiler and the processor's extensions, so that machines that share a folder do not load each other's. The
-library is used only in processes that have called `open_library`.
+sources, the compiler and the processor's extensions, so that machines that share a folder do not load each other's, and
+a digest of its bytes, so that a damaged one is not loaded. The library is used only in processes that have called
+`open_library`.
 """
 
 from __future__ import annotations
@@ -82,11 +83,9 @@ def open_library(folder: Path) -> bool:
             "no C compiler (%s): torch's own kernels compute, which takes about twice as long", ", ".join(COMPILERS)
         )
         return False
-    path = folder / f"{_identity(compiler)}.so"
     try:
-        if not path.exists():
-            _compile(compiler, path)
-        library = ctypes.CDLL(str(path))
+        identity = _identity(compiler)
+        library = ctypes.CDLL(str(_undamaged(folder, identity) or _compile(compiler, folder, identity)))
     except (OSError, subprocess.SubprocessError) as error:
         error_output = getattr(error, "stderr", None) or error
         log.warning(
@@ -122,13 +121,32 @@ def _identity(compiler: str) -> str:
     return hashlib.sha256("\n".join(identity).encode()).hexdigest()[:32]
 
 
-def _compile(compiler: str, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".compiling-") as temporary:
-        made = Path(temporary) / path.name
+def _undamaged(folder: Path, identity: str) -> Path | None:
+    """The compiled library of this identity; None where there is none that has the bytes which its name says.
+
+    Others are removed: to load a file that was cut ends the process (SIGBUS), and a flipped bit computes anything.
+    """
+    for path in sorted(folder.glob(f"{identity}-*.so")):
+        if path.stem == f"{identity}-{_digest(path)}":
+            return path
+        log.warning("%s is damaged: the CPU kernels are compiled anew", path)
+        path.unlink(missing_ok=True)
+    return None
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:32]
+
+
+def _compile(compiler: str, folder: Path, identity: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".compiling-") as temporary:
+        made = Path(temporary) / "kernels.so"
         wide = (WIDE_VECTORS,) if "avx512f" in hardware.extensions() else ()
         sources = [str(source) for source in sorted(SOURCES.glob("*.c"))]
         command = [compiler, *COMPILER_OPTIONS, *wide, "-o", str(made), *sources, "-lm"]
         environment = {**os.environ, "TMPDIR": temporary}  # the default folder may not be writable
         subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_SECONDS, check=True, env=environment)
+        path = folder / f"{identity}-{_digest(made)}.so"
         os.replace(made, path)  # another process that compiles at the same time produces the same file
+    return path

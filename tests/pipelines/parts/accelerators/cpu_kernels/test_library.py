@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -65,22 +66,52 @@ def test_a_compiler_that_fails_is_told_once_and_nothing_is_left(
     assert os.listdir(tmp_path / "kept") == []
 
 
-def test_a_damaged_library_is_not_used(compiled: Path, tmp_path: Path) -> None:
+def no_bytes(whole: bytes) -> bytes:
+    return b""
+
+
+def third(whole: bytes) -> bytes:
+    """The process that loads it ends with SIGBUS: headers promise more than the file has."""
+    return whole[: len(whole) // 3]
+
+
+def flipped(whole: bytes) -> bytes:
+    """It loads, and computes something else."""
+    middle = len(whole) // 2
+    return whole[:middle] + bytes([whole[middle] ^ 4]) + whole[middle + 1 :]
+
+
+@pytest.mark.parametrize("damage", [no_bytes, third, flipped])
+def test_a_damaged_library_is_compiled_anew(compiled: Path, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
     """In a process of its own: what a process has once loaded from a path it does not load again."""
     close_library()
     shutil.copytree(compiled, tmp_path, dirs_exist_ok=True)
     assert open_library(tmp_path)
     (made,) = tmp_path.iterdir()
+    whole = made.read_bytes()
     made.unlink()
-    made.write_bytes(b"half of it")
+    made.write_bytes(damage(whole))
     script = (
         "import sys, logging; from pathlib import Path; logging.basicConfig(level='INFO');"
         "from pipelines.parts.accelerators.cpu_kernels.library import open_library; "
         "sys.exit(int(open_library(Path(sys.argv[1]))))"
     )
     said = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True)
-    assert said.returncode == 0, said.stderr
-    assert "cannot be compiled or loaded" in said.stderr
+    assert said.returncode == int(True), said.stderr
+    assert f"{made} is damaged: the CPU kernels are compiled anew" in said.stderr
+    (again,) = tmp_path.iterdir()
+    assert again.read_bytes() == whole and again.name == made.name, "compilers give the same bytes again"
+
+
+def test_a_library_that_cannot_be_loaded_is_done_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    close_library()
+    no_library = tmp_path / "kernels.so"
+    no_library.write_bytes(b"compiled for another system")
+    monkeypatch.setattr(library, "_undamaged", lambda *_: no_library)
+    assert not open_library(tmp_path)
+    assert "cannot be compiled or loaded" in caplog.text
 
 
 @pytest.mark.parametrize(
