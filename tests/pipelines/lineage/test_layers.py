@@ -114,7 +114,8 @@ def modules(value):
     if isinstance(value, Component):
         yield type(value).__module__
     fields = type(value).model_fields if hasattr(type(value), "model_fields") else ()
-    for one in value if isinstance(value, (tuple, list)) else [getattr(value, name) for name in fields]:
+    several = value.values() if isinstance(value, dict) else value  # lines are by their names
+    for one in several if isinstance(value, (dict, tuple, list)) else [getattr(value, name) for name in fields]:
         yield from modules(one)
 
 def plans():
