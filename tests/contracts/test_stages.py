@@ -32,7 +32,7 @@ ELSEWHERE: dict[Part, str] = {
     },
     **{
         ("mixing", name): "tests/pipelines/parts/mixing/test_mixing.py"
-        for name in ("annealed", "proportional", "round_robin")
+        for name in ("annealed", "round_robin")
     },
     ("evaluations", "served_forms"): "tests/pipelines/judging/evaluations/test_served_forms.py",
     ("annotations", "languages"): "tests/pipelines/training/test_channels.py",
