@@ -30,10 +30,7 @@ ELSEWHERE: dict[Part, str] = {
         ("attention", name): "tests/reference/test_attention_patterns.py"
         for name in ("bidirectional", "left_to_right", "sequence_to_sequence", "within_documents")
     },
-    **{
-        ("mixing", name): "tests/pipelines/parts/mixing/test_mixing.py"
-        for name in ("annealed", "round_robin")
-    },
+    **{("mixing", name): "tests/pipelines/parts/mixing/test_mixing.py" for name in ("annealed", "round_robin")},
     ("evaluations", "served_forms"): "tests/pipelines/judging/evaluations/test_served_forms.py",
     ("annotations", "languages"): "tests/pipelines/training/test_channels.py",
     ("annotations", "lexicon"): "tests/pipelines/training/test_ranks.py",
