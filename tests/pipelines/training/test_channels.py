@@ -79,6 +79,7 @@ def test_every_token_has_the_values_of_its_word(
     boxes = stream.values(BOXES, everything, len(stream.tokens))[0]
     assert (stream.values(LANGUAGES, everything, len(stream.tokens)) == 1).all()
     assert len(bounds) > 10
+    tokenizer.backend_tokenizer.no_truncation()  # which a call of the shared tokenizer leaves behind
     for number, (page, (begin, end)) in enumerate(zip(pages(), pairwise(bounds), strict=True)):
         encoded = tokenizer.backend_tokenizer.encode(page["text"], add_special_tokens=False)
         words = [page["text"][: first + 1].count(" ") for first, _ in encoded.offsets]
