@@ -31,7 +31,7 @@ def show_recipe(console: Console, recipe: Recipe) -> None:
         console.print(line, soft_wrap=True)
     for key, value in recipe.settings.items():
         console.print(message("  in the paper, {key}: {value}", key=key, value=value), soft_wrap=True)
-    wide, widest = max(map(len, recipe.stages)), max(len(stage.kind) for stage in recipe.stages.values())
+    names, kinds = max(map(len, recipe.stages)), max(len(stage.kind) for stage in recipe.stages.values())
     for name, stage in recipe.stages.items():
         views = line_views(stage).values()
         words = (
@@ -42,7 +42,7 @@ def show_recipe(console: Console, recipe: Recipe) -> None:
         )
         corpora = dict.fromkeys(word for view in views for word in view.corpus)
         parts = [
-            f"{name:<{wide}}  {stage.kind:<{widest}}  {', '.join(dict.fromkeys(words))}",
+            f"{name:<{names}}  {stage.kind:<{kinds}}  {', '.join(dict.fromkeys(words))}",
             message("on {corpora}", corpora=message(" and ").join(corpora)),
             _start(stage),
         ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import median, variance
 from typing import Any
 
@@ -144,6 +145,11 @@ def _times(one: ContrastVariance, factor: float) -> ContrastVariance:
     )
 
 
+def size_of_effect(value: float, *, ratio: bool, share: bool) -> str:
+    """An effect in the unit of its figure: `1.05 times` of a quotient, `2.6 points` of a share, else `3.1`."""
+    return f"{value:.3g} times" if ratio else f"{100 * value:.1f} points" if share else f"{value:.3g}"
+
+
 def power_text(power: ExpectedPower | None, form: ClaimForm, figure: RecordedFigure, published: str) -> list[str]:
     """Lines for the terminal: the smallest effect, where that is from, and whether the published one is larger."""
     name = metric_name(figure.name)
@@ -151,11 +157,7 @@ def power_text(power: ExpectedPower | None, form: ClaimForm, figure: RecordedFig
         return []
     if power is None:
         return [f"power     not known: no earlier record of {name} on these data says how far models are apart"]
-    share = figure.bounds == (-1.0, 1.0) and not power.ratio
-
-    def shown(value: float) -> str:
-        return f"{value:.3g} times" if power.ratio else f"{100 * value:.1f} points" if share else f"{value:.3g}"
-
+    shown = partial(size_of_effect, ratio=power.ratio, share=figure.bounds == (-1.0, 1.0))
     source = f"spreads of {power.records} earlier effects on these data" if power.records else "binomial bounds"
     beyond = "" if power.required == (1.0 if power.ratio else 0.0) else f" beyond the required {shown(power.required)}"
     lines = [f"power     an effect of {shown(power.smallest)} of {name}{beyond} is shown four times in five ({source})"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pipelines.reports.elements.wording import metric_name
@@ -69,7 +69,7 @@ def render_claims(
         lines += _images([record for record in others if form_of(record) not in set(map(form_of, pairs))])
     titles = {name: title(record) for name, record in named.items()}
     if why := [*explanation_rows(named, titles, explanations)]:
-        lines += ["", SECTION, *_table(EXPLANATION_COLUMNS, iter(why))]
+        lines += ["", SECTION, *_table(EXPLANATION_COLUMNS, why)]
     conditions = condition_rows(records, [*titles.values()], [standings[name] for name in named])
     lines += ["", CONDITIONS, *_table(CONDITION_COLUMNS, conditions)]
     metrics = (row for record in pairs for row in _other_metrics(record))
@@ -165,7 +165,7 @@ def _required(contrast: Mapping[str, Any], record: Mapping[str, Any]) -> str:
     return f" (required: {'at least' if record['ratio'] else 'above'} {least})"
 
 
-def _table(columns: Sequence[str], rows: Iterator[Sequence[str]]) -> list[str]:
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     written = ["| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |" for cells in rows]
     return ["| " + " | ".join(columns) + " |", "|---" * len(columns) + "|", *written]
 

@@ -21,6 +21,8 @@ from ruamel.yaml.error import YAMLError
 from pipelines.errors import RecipeError
 from pipelines.judging.certainty.significance import smallest_effect
 from pipelines.judging.certainty.variance_components import CONFIDENCE, ContrastVariance
+from pipelines.judging.claims import Verdict
+from tasks.records.claim_power import size_of_effect
 
 FILE = "explanations.yaml"
 """Its name, in the folder of the records."""
@@ -28,7 +30,8 @@ Because: TypeAlias = Literal["power", "budget", "flaw", "claim"]
 """An effect of this size could not be shown; the models read too little text to have learnt what is compared; an error
 of this package; the claim does not hold on these data or at this size."""
 KEYS = ("because", "measured")
-REPRODUCED = "reproduced"
+REPRODUCED: Verdict = "reproduced"
+UNDECIDED: Verdict = "cannot tell at this scale"
 COLUMNS = ("claim", "verdict", "shown four times in five", "why")
 SECTION = """\
 ## Not reproduced, and why
@@ -65,13 +68,13 @@ def explanation_rows(
     for name, record in records.items():
         if record["verdict"] == REPRODUCED:
             continue
-        why = explanations.get(name) or (POWER_ALONE if record["verdict"].startswith("cannot tell") else "")
+        why = explanations.get(name) or (POWER_ALONE if record["verdict"] == UNDECIDED else "")
         yield [titles[name], record["verdict"], smallest_shown(record), why]
 
 
 def unexplained(records: Mapping[str, Mapping[str, Any]], explanations: Mapping[str, str]) -> list[str]:
     """Records whose verdict needs an explanation and has none: those not reproduced, and those too near chance."""
-    needed = {name for name, one in records.items() if not one["verdict"].startswith((REPRODUCED, "cannot tell"))}
+    needed = {name for name, one in records.items() if one["verdict"] not in (REPRODUCED, UNDECIDED)}
     return sorted(needed - explanations.keys())
 
 
@@ -86,9 +89,8 @@ def smallest_shown(record: Mapping[str, Any]) -> str:
         return ""
     confidence = 1 - (1 - CONFIDENCE) / len(contrasts)
     smallest = max(smallest_effect(ContrastVariance(**one), confidence) for one in kept)
-    if record.get("ratio", False):
-        return f"{math.exp(smallest):.3g} times"
-    return f"{100 * smallest:.1f} points" if record.get("share", True) else f"{smallest:.3g}"
+    ratio = record.get("ratio", False)
+    return size_of_effect(math.exp(smallest) if ratio else smallest, ratio=ratio, share=record.get("share", True))
 
 
 def _explanation(path: Path, name: str, written: object) -> str:

@@ -23,6 +23,7 @@ import torch
 from torch import Tensor
 
 from pipelines.lineage import hardware
+from pipelines.lineage.fingerprint import digest_file
 
 log = logging.getLogger(__name__)
 
@@ -127,15 +128,15 @@ def _undamaged(folder: Path, identity: str) -> Path | None:
     Others are removed: to load a file that was cut ends the process (SIGBUS), and a flipped bit computes anything.
     """
     for path in sorted(folder.glob(f"{identity}-*.so")):
-        if path.stem == f"{identity}-{_digest(path)}":
+        if path.name == _name(identity, path):
             return path
         log.warning("%s is damaged: the CPU kernels are compiled anew", path)
         path.unlink(missing_ok=True)
     return None
 
 
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:32]
+def _name(identity: str, library: Path) -> str:
+    return f"{identity}-{digest_file(library)[:32]}.so"
 
 
 def _compile(compiler: str, folder: Path, identity: str) -> Path:
@@ -147,6 +148,6 @@ def _compile(compiler: str, folder: Path, identity: str) -> Path:
         command = [compiler, *COMPILER_OPTIONS, *wide, "-o", str(made), *sources, "-lm"]
         environment = {**os.environ, "TMPDIR": temporary}  # the default folder may not be writable
         subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_SECONDS, check=True, env=environment)
-        path = folder / f"{identity}-{_digest(made)}.so"
+        path = folder / _name(identity, made)
         os.replace(made, path)  # another process that compiles at the same time produces the same file
     return path
