@@ -43,7 +43,8 @@ def main() -> int:
 
 
 def _strike(chosen: dict[str, Fault], cases: int | None, work: Path, *, again: bool) -> None:
-    from benchmarks.faults.regime import code, regime
+    from benchmarks.faults.code import code
+    from benchmarks.faults.regime import regime
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that child processes are ended
     with regime(work) as prepared:

@@ -98,7 +98,7 @@ def write(known: Mapping[str, Fault]) -> None:
 
 def summary(known: Mapping[str, Fault]) -> str:
     """What went wrong, and the number of cases that are missing for the present code."""
-    from benchmarks.faults.regime import code
+    from benchmarks.faults.code import code
 
     every = [record for name in known for record in records.read(name)]
     counts = ", ".join(f"{sum(bool(getattr(record, kind)) for record in every)} {kind}" for kind in COUNTED)

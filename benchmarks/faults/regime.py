@@ -3,7 +3,6 @@ recipe each of lines, channels, features and counted models."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -12,13 +11,12 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from functools import cache
 from pathlib import Path
 
 from benchmarks.checkouts import COPIED, ROOT
 from benchmarks.faults.attempt import Attempt, Ending, marked
+from benchmarks.faults.code import RECIPES, code
 from benchmarks.faults.judge import Made, made_in, registered_models
-from pipelines.lineage.fingerprint import digest_file
 from pipelines.lineage.store import Store
 from tasks.servers import processes
 from tests.pipelines.corpora.small_dataset import documents, write_jsonl, write_small_dataset
@@ -32,8 +30,6 @@ MARK = "CURSUS_ROOT"
 PATIENCE = 120.0
 _SERVER = "campaign"
 TEMPLATE = "template"
-RECIPES = Path(__file__).parent / "recipes"
-"""The recipes, and the files that they read."""
 TAGGED = """\
   tagged:
     general: texts/general
@@ -185,19 +181,6 @@ def environment_of(folder: Path) -> dict[str, str]:
         name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "MLFLOW_", "CURSUS_"))
     }
     return {**inherited, MARK: str(folder), "PYTHONPATH": str(folder), "COLUMNS": "200"}
-
-
-@cache
-def code() -> str:
-    """A digest of all files of a checkout, wherever it is."""
-    sources = [ROOT / name for name in COPIED]
-    files = [
-        *sorted(RECIPES.iterdir()),
-        *(file for path in sources for file in ([path] if path.is_file() else sorted(path.rglob("*")))),
-    ]
-    kept = [file for file in files if file.is_file() and "__pycache__" not in file.parts]
-    lines = "".join(f"{file.relative_to(ROOT)}\0{digest_file(file)}\n" for file in kept)
-    return hashlib.sha256(lines.encode()).hexdigest()
 
 
 def _write_template(folder: Path) -> None:

@@ -11,10 +11,11 @@ from random import Random
 
 from benchmarks.faults import records
 from benchmarks.faults.attempt import Ending
+from benchmarks.faults.code import code
 from benchmarks.faults.fault import Fault, Strike
 from benchmarks.faults.judge import lost, unrecorded, wrong
 from benchmarks.faults.records import Record
-from benchmarks.faults.regime import FIRST, RECIPE, Checkout, Regime, code
+from benchmarks.faults.regime import FIRST, RECIPE, Checkout, Regime
 from benchmarks.harness import company
 
 RUNS = 3

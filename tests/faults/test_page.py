@@ -11,9 +11,9 @@ import pytest
 
 from benchmarks.faults import page, records
 from benchmarks.faults.attempt import Ending
+from benchmarks.faults.code import RECIPES
 from benchmarks.faults.kinds import kills, kinds
 from benchmarks.faults.records import Record
-from benchmarks.faults.regime import RECIPES
 from pipelines.recipe.load import Library
 from tasks.servers import prefect_application
 

@@ -1,0 +1,80 @@
+"""Identity of what a disturbed run executes: cases of one identity belong to one campaign.
+
+    the commands, flows, tasks, servers, launchers and kernels, and what they import    by their syntax
+    the stages of the campaign's recipes, and the parts that these name                 by their fingerprints
+    settings, the campaign's own recipes                                                by their bytes
+    Prefect, MLflow, DVC, torch …                                                       by their versions
+
+Another recipe, a part that no recipe here names, a page of records or a comment changes none of this, and a campaign
+that takes hours goes on after it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from contextlib import chdir
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from benchmarks.checkouts import ROOT
+from pipelines.lineage.fingerprint import digest_file, library_versions
+from pipelines.lineage.provenance import DataSource
+from pipelines.lineage.source import source_hash
+from pipelines.recipe.load import Library
+from pipelines.recipe.plan import plan
+from pipelines.task_families import TaskFamily
+
+RECIPES = Path(__file__).parent / "recipes"
+"""The recipes, and the files that they read."""
+EXECUTED = (
+    "flows.cli.data",
+    "flows.cli.run",
+    "flows.process.execute",
+    "flows.stage",
+    "pipelines.parts.accelerators.cpu_kernels.library",
+    "pipelines.training.loop.fit",
+    "pipelines.training.ranks.local_ranks",
+    "pipelines.training.ranks.worker",
+    "tasks.launchers.child",
+    "tasks.launchers.local",
+    "tasks.servers.mlflow_application",
+    "tasks.servers.prefect_application",
+    "tasks.servers.tracking_database",
+    "tasks.servers.worker",
+)
+"""Modules with which the processes of a run begin."""
+SETTINGS = ("dvc.yaml", "params.yaml", "prefect.yaml", ".dvc/config", ".dvcignore")
+LIBRARIES = ("dvc", "mlflow", "prefect", "pytorch-lightning", "sqlalchemy", "torch", "transformers")
+TABLES = ("general", "domain", "task_text", "train", "validation", "test", "general_heldout")
+FAMILIES = {"features": "tagging"}
+"""Task family by recipe, where it is not the classification of texts."""
+
+
+@cache
+def code() -> str:
+    """64 hex digits."""
+    versions = library_versions(LIBRARIES)
+    lines = [
+        source_hash(EXECUTED),
+        *steps_of(),
+        *(digest_file(path) for path in sorted(RECIPES.iterdir())),
+        *(digest_file(ROOT / name) for name in SETTINGS if (ROOT / name).exists()),
+        *(f"{name} {version}" for name, version in sorted(versions.items())),
+    ]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def steps_of(folder: Path = RECIPES) -> list[str]:
+    """Fingerprints of the steps of the campaign's recipes, over tables of fixed digests."""
+    data = {name: DataSource(digest=name, path=name) for name in TABLES}
+    with TemporaryDirectory() as checkout, chdir(checkout):  # recipes name files of the checkout that they are put into
+        library = Library(Path(shutil.copytree(folder, "recipes")))
+        plans = [
+            plan(
+                library.load(name), library, data, TaskFamily.model_validate(FAMILIES.get(name, "text_classification"))
+            )
+            for name in sorted(path.stem for path in folder.glob("*.yaml"))
+        ]
+    return [step.fingerprint for one in plans for step in one.steps]
