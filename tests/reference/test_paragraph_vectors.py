@@ -10,9 +10,11 @@ import psutil
 import pytest
 import torch
 from torch import Tensor
+from torch.nn.functional import logsigmoid
 
 from pipelines.corpora.engines.work import run_units
 from pipelines.errors import DataError
+from pipelines.networks import vector_steps
 from pipelines.networks.paragraph_vectors import (
     FlatWords,
     ParagraphVectorsConfig,
@@ -22,9 +24,11 @@ from pipelines.networks.paragraph_vectors import (
     paragraph_context,
     window_sums,
 )
-from pipelines.parts.estimates import TokenFile, Workspace
-from pipelines.parts.estimates.paragraph_epoch import STATE, ParagraphOptions, kept_shares, pieces, train_batch
+from pipelines.networks.vector_steps import Predictions
+from pipelines.parts.estimates import TokenFile, Workspace, vector_epoch
 from pipelines.parts.estimates.paragraph_vectors import ParagraphVectors
+from pipelines.parts.estimates.vector_epoch import VectorEpoch, VectorOptions
+from pipelines.parts.estimates.word_frequencies import STATE, kept_shares
 from pipelines.parts.heads import Head
 from pipelines.vocabulary import Field, Signal
 
@@ -60,7 +64,7 @@ def config_of(architecture: str) -> ParagraphVectorsConfig:
 def estimated(architecture: str, text: TokenFile, folder: Path, epochs: int = 6) -> ParagraphVectorsModel:
     folder.mkdir(exist_ok=True)
     config = config_of(architecture)
-    estimate = ParagraphVectors(epochs=epochs, threshold=0, batch_words=256)
+    estimate = ParagraphVectors(epochs=epochs, threshold=0, lr=0.1)
     weights = estimate.weights(text, config, Workspace(folder, lambda units, home: run_units(units, home, 1)))
     model = ParagraphVectorsModel(config)
     estimate.set_weights(model, weights)
@@ -108,20 +112,50 @@ def test_loss_and_gradients_are_those_of_the_paper_in_float64(architecture: str)
     result = contrast(inputs, words.ids, tables["outputs"], torch.tensor(noise), 5 / len(noise))
     assert result.loss == pytest.approx(float(loss.detach()), rel=1e-12)
 
-    # one step of everything, with sums of squares that are known: squares = gradient², so a step is its sign
-    options = ParagraphOptions(architecture, 8, 2, 5.0, 0.75, 0.0, 0.1, 1, 256)
+    # a step with sums of squares that are known: squares = gradient², so a step is its sign
     vectors, squares = tables["paragraphs"].clone(), torch.zeros_like(tables["paragraphs"])
     descend_paragraphs(vectors, squares, words, context, tables["outputs"], torch.tensor(noise), 5 / len(noise), 1, 0.1)
-    gradients = {name: one.grad for name, one in expected.items() if one.grad is not None}
-    torch.testing.assert_close(squares.sqrt(), gradients["paragraphs"].abs())
-    torch.testing.assert_close(vectors, tables["paragraphs"] - 0.1 * gradients["paragraphs"].sign())
-    state = {name: table.clone() for name, table in tables.items()}
-    state |= {f"{name} squares": torch.zeros_like(table) for name, table in tables.items()}
-    # the paragraphs do not move, so that the words' gradients are those above
-    state["paragraphs squares"] += 1e30
-    train_batch(state, words.ids, words.paragraphs, torch.tensor(noise), options)
-    for name in tables.keys() - {"paragraphs"}:
-        torch.testing.assert_close(state[f"{name} squares"].sqrt(), gradients[name].abs())
+    gradient = expected["paragraphs"].grad
+    assert gradient is not None
+    torch.testing.assert_close(squares.sqrt(), gradient.abs())
+    torch.testing.assert_close(vectors, tables["paragraphs"] - 0.1 * gradient.sign())
+
+
+@pytest.mark.parametrize("architecture", ["dm", "dbow"])
+def test_training_steps_follow_the_gradients_of_a_words_loss_in_float64(architecture: str) -> None:
+    """One word after the other: each sees what those before have changed."""
+    random = np.random.default_rng(0)
+    rows = [[2, 3, 4, 3, 9], [7, 2], [5]]
+    tables = {name: random.normal(0, 0.5, (SIZE, 8)) for name in vector_epoch.READ[architecture]}
+    tables["outputs"] = random.normal(0, 0.5, (SIZE, 8))
+    expected = {name: torch.tensor(table, requires_grad=True) for name, table in tables.items()}
+    noise = [random.choice(np.arange(10, SIZE), 4, replace=False).tolist() for row in rows for _ in row]
+    places = [(number, at) for number, row in enumerate(rows) for at in range(len(row))]
+    for (number, at), others in zip(places, noise, strict=True):
+        row, hidden = rows[number], expected["paragraphs"][number]
+        near = [other for other in range(max(0, at - 2), min(len(row), at + 3)) if other != at]
+        if architecture == "dm":
+            hidden = (hidden + sum(expected["words"][row[one]] for one in near)) / (1 + len(near))
+        outputs = expected["outputs"]
+        loss = -logsigmoid(hidden @ outputs[row[at]]) - logsigmoid(-(outputs[others] @ hidden)).sum()
+        gradients = torch.autograd.grad(loss, list(expected.values()), materialize_grads=True)
+        with torch.no_grad():
+            for (name, table), gradient in zip(expected.items(), gradients, strict=True):
+                # as the authors' code of word vectors: what is averaged moves as far as the mean
+                table -= 0.2 * gradient * (1 + len(near) if architecture == "dm" and name != "outputs" else 1)
+
+    starts = [0, 5, 7]
+    low = [starts[number] + max(0, at - 2) for number, at in places]
+    high = [starts[number] + min(len(rows[number]), at + 3) for number, at in places]
+    ids = [word for row in rows for word in row]
+    candidates = [[word, *others] for word, others in zip(ids, noise, strict=True)]
+    numbers = ids, [number for number, _ in places], low, high, range(len(ids)), candidates
+    targets = np.zeros((len(ids), 5), dtype=np.int8)
+    targets[:, 0] = 1
+    whole = (np.asarray(values, dtype=np.int32) for values in numbers)
+    getattr(vector_steps, architecture)(tables, Predictions(*whole, targets, np.full(len(ids), 0.2)))
+    for name, table in expected.items():
+        np.testing.assert_allclose(tables[name], table.detach().numpy(), rtol=1e-12, atol=1e-14)
 
 
 def test_window_sums_are_their_own_transpose() -> None:
@@ -175,15 +209,27 @@ def test_the_head_gives_the_inferred_vectors() -> None:
 def test_a_killed_estimate_continues_and_ends_the_same(tmp_path: Path) -> None:
     text = file_of(documents(), tmp_path)
     whole = estimated("dm", text, tmp_path / "whole", epochs=4)
-    estimated("dm", text, tmp_path / "killed", epochs=2)
+    options = VectorOptions("dm", "noise", 8, 2, 5, 0.75, 0.0, 0.1, 4)
+    for epoch in range(2):  # as if the job had been killed after two
+        folder = tmp_path / "killed" / f"epoch-{epoch}"
+        folder.mkdir(parents=True)
+        VectorEpoch(tmp_path / "killed", epoch, text, options)(folder)
     resumed = estimated("dm", text, tmp_path / "killed", epochs=4)
     assert all(torch.equal(value, resumed.state_dict()[name]) for name, value in whole.state_dict().items())
 
 
-def test_long_documents_are_read_in_runs_and_frequent_words_less_often(tmp_path: Path) -> None:
-    text = file_of([[2] * 7, [3, 4], [], [2] * 4], tmp_path)
-    assert pieces(text, 4).tolist() == [[0, 4, 0], [4, 7, 0], [8, 10, 1], [12, 16, 3]]
-    kept = kept_shares(text, 0.1)
+def test_each_word_is_predicted_from_its_own_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [[2, 3, 4], [], [5], [6, 7, 8, 9]]
+    monkeypatch.setattr(vector_epoch, "CHUNK", 3)
+    options = VectorOptions("dm", "noise", 8, 2, 5, 0.75, 0.0, 0.1, 4)
+    epoch = VectorEpoch(tmp_path, 0, file_of(rows, tmp_path), options)
+    chunks = list(epoch.predictions(np.random.default_rng(0)))
+    found = [pair for one in chunks for pair in zip(one.ids.tolist(), one.paragraphs.tolist(), strict=True)]
+    assert found == [(word, number) for number, row in enumerate(rows) for word in row]
+
+
+def test_frequent_words_are_read_less_often(tmp_path: Path) -> None:
+    kept = kept_shares(file_of([[2] * 7, [3, 4], [], [2] * 4], tmp_path), 0.1)
     share = 0.1 / (11 / 13)
     assert kept[2] == pytest.approx(np.sqrt(share) + share) and kept[3] == 1 and not kept[[0, END]].any()
 

@@ -11,8 +11,8 @@ import torch
 
 from pipelines.networks.prototype_vectors import PrototypeVectorsConfig, PrototypeVectorsModel
 from pipelines.networks.ranking_scorer import RankingScorer, ranking_hinge
-from pipelines.parts.estimates.paragraph_epoch import STATE
 from pipelines.parts.estimates.ranking_epoch import RankingEpoch, RankingOptions, windows_of
+from pipelines.parts.estimates.word_frequencies import STATE
 from tests.reference.test_word_prototypes import AMBIGUOUS, END, SIZE, TOPICS, WORDS_OF_TOPIC, documents, file_of
 from tests.reference.test_word_prototypes import estimated as estimated_by
 

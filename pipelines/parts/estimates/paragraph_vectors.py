@@ -10,16 +10,17 @@ from pydantic import Field
 
 from pipelines.errors import DataError
 from pipelines.parts.estimates import Estimation, TokenFile, Workspace
-from pipelines.parts.estimates.paragraph_epoch import STATE, ParagraphEpoch, ParagraphOptions, noise_probabilities
+from pipelines.parts.estimates.vector_epoch import VectorEpoch, VectorOptions
 from pipelines.parts.estimates.weighted_neighbours import require_words
+from pipelines.parts.estimates.word_frequencies import STATE, noise_probabilities
 from pipelines.vocabulary import Ability
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from transformers import PretrainedConfig
 
-COPIES = 3
-"""Tables of paragraphs in memory: the vectors, their sums of squared gradients, and one that is read or written."""
+COPIES = 2
+"""Tables of paragraphs in memory: the vectors, and one that is read or written."""
 
 READ_WORDS = "words"
 """Name of the table of words that are read beside the paragraph; PV-DBOW has none."""
@@ -29,9 +30,8 @@ class ParagraphVectors(Estimation, name="paragraph_vectors"):
     """A table with one vector for each document of the text, trained with those of words to predict words against
     noise; the documents' own vectors are left behind, and any text's is inferred with the words frozen.
 
-    A batch is some thousands of words, whole documents where they fit. Its paragraphs take a few steps of AdaGrad with
-    the words frozen, as when a vector is inferred, then the words take one. Noise words are shared by a batch (Ji et
-    al. 2016). Random numbers are those of the stage's seed.
+    A word is a step of stochastic gradient descent whose rate falls linearly to nothing, as in `word2vec`. Initial
+    vectors, windows, noise and kept occurrences are random by the seed of the stage.
     """
 
     paper = "arXiv:1405.4053"
@@ -40,33 +40,30 @@ class ParagraphVectors(Estimation, name="paragraph_vectors"):
 
     epochs: int = Field(10, ge=1, le=1000)
     """Passes over the text."""
-    samples: float = Field(5.0, gt=0)
-    """Negatives of each word, in expectation; the paper has a Huffman tree in their place."""
+    samples: int = Field(5, ge=1, le=1000)
+    """Noise words of each word; the paper has a Huffman tree in their place."""
     power: float = Field(0.75, ge=0)
     """Exponent of counts in the noise distribution."""
     threshold: float = Field(1e-3, ge=0)
     """Subsampling threshold of frequent words, as in `context_windows`; 0 keeps all."""
-    lr: float = Field(0.05, gt=0)
-    """Rate of AdaGrad."""
-    paragraph_steps: int = Field(3, ge=1, le=1000)
-    """Steps of a batch's paragraphs for each step of its words."""
-    batch_words: int = Field(4096, ge=1)
-    """Tokens of a batch before subsampling, and the longest run of a document in one."""
+    lr: float = Field(0.025, gt=0, le=1)
+    """Rate at the beginning."""
 
     def weights(self, text: TokenFile, config: PretrainedConfig, workspace: Workspace) -> dict[str, NDArray[Any]]:
         require_words(text, self.name)
         require_memory(text, int(config.hidden_size))
-        options = ParagraphOptions(
+        options = VectorOptions(
             architecture=str(config.paragraph_architecture),
+            output="noise",
             width=int(config.hidden_size),
             seed=workspace.seed,
             window=int(config.window),
             rate=self.lr,
-            **{key: getattr(self, key) for key in ("samples", "power", "threshold", "paragraph_steps", "batch_words")},
+            **{name: value for name, value in self if name != "lr"},
         )
-        config.samples = self.samples
+        config.samples = float(self.samples)
         for epoch in range(self.epochs):
-            (finished,) = workspace.run([ParagraphEpoch(workspace.folder, epoch, text, options)], workspace.folder)
+            (finished,) = workspace.run([VectorEpoch(workspace.folder, epoch, text, options)], workspace.folder)
         with np.load(finished / STATE) as stored:
             read_words, outputs = stored.get(READ_WORDS), stored["outputs"]
         edges = np.cumsum(noise_probabilities(text, self.power))

@@ -14,10 +14,10 @@ from pydantic import Field, PositiveInt
 from pipelines.errors import DataError
 from pipelines.parts.estimates import CountingUnit, Estimation, TokenFile, Workspace
 from pipelines.parts.estimates.context_clusters import CLUSTERS, LABELS, informativeness
-from pipelines.parts.estimates.paragraph_epoch import STATE
 from pipelines.parts.estimates.ranking_epoch import RankingEpoch, RankingOptions
 from pipelines.parts.estimates.skip_gram_epoch import TABLES, SkipGramEpoch, SkipGramOptions
 from pipelines.parts.estimates.weighted_neighbours import require_words
+from pipelines.parts.estimates.word_frequencies import STATE
 from pipelines.vocabulary import Ability
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipelines.parts.estimates.paragraph_epoch import STATE, noise_probabilities
+from pipelines.parts.estimates.word_frequencies import STATE, noise_probabilities
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipelines.parts.estimates.paragraph_epoch import STATE, kept_shares, noise_probabilities
+from pipelines.parts.estimates.word_frequencies import STATE, kept_shares, noise_probabilities
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

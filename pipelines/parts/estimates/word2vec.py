@@ -1,5 +1,5 @@
-"""Word vectors that predict words from their neighbours, in one pass of many small steps for each epoch (Mikolov et al.
-2013, arXiv:1301.3781 and arXiv:1310.4546)."""
+"""Word vectors that predict words from their neighbours, a step for every prediction (Mikolov et al. 2013,
+arXiv:1301.3781 and arXiv:1310.4546)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 from pydantic import Field
 
 from pipelines.parts.estimates import Estimation, TokenFile, Workspace
+from pipelines.parts.estimates.vector_epoch import VectorEpoch, VectorOptions
 from pipelines.parts.estimates.weighted_neighbours import require_words
-from pipelines.parts.estimates.word2vec_epoch import STATE, Word2VecEpoch, Word2VecOptions
+from pipelines.parts.estimates.word_frequencies import STATE
 from pipelines.vocabulary import Ability
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ class Word2Vec(Estimation, name="word2vec"):
     """Skip-gram or CBOW, against noise words or along the paths of a Huffman tree, by stochastic gradient descent whose
     rate falls linearly to nothing, as in the authors' code.
 
-    A step changes only the vectors of a few hundred words and of what they are compared with. Initial vectors, windows,
+    A step changes only the vector of a word, or of a window, and of what it is compared with. Initial vectors, windows,
     noise and kept occurrences are random by the seed of the stage. The vectors of noise words and tree nodes are left
     behind. Special tokens are no words, and keep random vectors.
     """
@@ -47,19 +48,17 @@ class Word2Vec(Estimation, name="word2vec"):
     """Passes over the text."""
     lr: float = Field(0.025, gt=0, le=1)
     """Rate at the beginning."""
-    batch_words: int = Field(512, ge=1, le=65536)
-    """Windows of a step."""
 
     def weights(self, text: TokenFile, config: PretrainedConfig, workspace: Workspace) -> dict[str, NDArray[Any]]:
         require_words(text, self.name)
-        options = Word2VecOptions(
+        options = VectorOptions(
             width=int(config.hidden_size),
             seed=workspace.seed,
             rate=self.lr,
-            **{name: getattr(self, name) for name in Word2VecOptions.__dataclass_fields__ if hasattr(self, name)},
+            **{name: value for name, value in self if name != "lr"},
         )
         for epoch in range(self.epochs):
-            (finished,) = workspace.run([Word2VecEpoch(workspace.folder, epoch, text, options)], workspace.folder)
+            (finished,) = workspace.run([VectorEpoch(workspace.folder, epoch, text, options)], workspace.folder)
         with np.load(finished / STATE) as stored:
             return {"embeddings.weight": stored["words"]}
 
