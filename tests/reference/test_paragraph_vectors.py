@@ -14,7 +14,6 @@ from torch.nn.functional import logsigmoid
 
 from pipelines.corpora.engines.work import run_units
 from pipelines.errors import DataError
-from pipelines.networks import vector_steps
 from pipelines.networks.paragraph_vectors import (
     FlatWords,
     ParagraphVectorsConfig,
@@ -24,8 +23,9 @@ from pipelines.networks.paragraph_vectors import (
     paragraph_context,
     window_sums,
 )
-from pipelines.networks.vector_steps import Predictions
 from pipelines.parts.estimates import TokenFile, Workspace, vector_epoch
+from pipelines.parts.estimates.compiled import vector_steps
+from pipelines.parts.estimates.compiled.vector_steps import Predictions
 from pipelines.parts.estimates.paragraph_vectors import ParagraphVectors
 from pipelines.parts.estimates.vector_epoch import VectorEpoch, VectorOptions
 from pipelines.parts.estimates.word_frequencies import STATE, kept_shares

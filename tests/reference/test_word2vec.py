@@ -14,11 +14,11 @@ from torch.nn.functional import binary_cross_entropy_with_logits, logsigmoid
 
 from pipelines.corpora.engines.work import run_units
 from pipelines.errors import DataError
-from pipelines.networks import vector_steps
 from pipelines.networks.huffman import paths
-from pipelines.networks.vector_steps import Predictions, cbow, skip_gram
 from pipelines.networks.word_vectors import NoisePredictor, PathPredictor, WordVectorsConfig
 from pipelines.parts.estimates import TokenFile, Workspace, vector_epoch
+from pipelines.parts.estimates.compiled import vector_steps
+from pipelines.parts.estimates.compiled.vector_steps import Predictions, cbow, skip_gram
 from pipelines.parts.estimates.vector_epoch import VectorEpoch, VectorOptions
 from pipelines.parts.estimates.word2vec import Word2Vec
 from pipelines.parts.estimates.word_frequencies import STATE

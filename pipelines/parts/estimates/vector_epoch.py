@@ -18,8 +18,8 @@ from pipelines.parts.estimates.word_frequencies import STATE, kept_shares, noise
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pipelines.networks.vector_steps import Predictions
     from pipelines.parts.estimates import TokenFile
+    from pipelines.parts.estimates.compiled.vector_steps import Predictions
 
 READ = {"skip_gram": ("words",), "cbow": ("words",), "dm": ("words", "paragraphs"), "dbow": ("paragraphs",)}
 """Tables of the vectors that predict, by architecture; what is predicted has vectors in `outputs`."""
@@ -65,7 +65,7 @@ class VectorEpoch:
         return f"epoch-{self.epoch}"
 
     def __call__(self, folder: Path) -> None:
-        from pipelines.networks import vector_steps
+        from pipelines.parts.estimates.compiled import vector_steps
 
         random = np.random.default_rng((self.epoch, self.options.seed))
         state, descend = self._state(random), getattr(vector_steps, self.options.architecture)
@@ -92,7 +92,7 @@ class VectorEpoch:
 
     def predictions(self, random: np.random.Generator) -> Iterator[Predictions]:
         """What is predicted, a chunk of the text at a time."""
-        from pipelines.networks.vector_steps import Predictions
+        from pipelines.parts.estimates.compiled.vector_steps import Predictions
 
         tokens, kept, reach = self.text.tokens, kept_shares(self.text, self.options.threshold), self.options.window
         candidates, finished = self._candidates(random), 0
