@@ -24,14 +24,15 @@ LOG := .venv/install.log
 STAMP = .venv/.installed
 RUN := $(if $(BUDGET),--variant $(BUDGET)) $(if $(START),--variant $(START)) $(if $(DATA),--data $(DATA))
 
-# Installs $(1) (an extra in brackets, or nothing). pip's own words go to a log, shown only where it fails.
+# Installs $(1) (an extra in brackets, or nothing). pip's own words go to a log, shown only where it fails. Bytecode is
+# made where a module is first imported: to compile all of every package takes as long as to install them.
 define install
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "Cursus needs Python 3.11 or newer, and $(PYTHON) is: $$($(PYTHON) --version 2>&1)." >&2; \
 	  echo "Name another: make PYTHON=python3.12 …" >&2; exit 1; }
 	@test -x $(BIN)/pip || $(PYTHON) -m venv .venv
 	@echo "Installing into .venv (2 to 4 minutes the first time, seconds later; its log is $(LOG)) …"
-	@$(BIN)/python -m pip install --disable-pip-version-check --no-input \
+	@$(BIN)/python -m pip install --disable-pip-version-check --no-input --no-compile \
 	  -c requirements.lock -e '.$(1)' > $(LOG) 2>&1 || { \
 	  tail -n 20 $(LOG) >&2; echo "The installation failed; all of it is in $(LOG)." >&2; exit 1; }
 	@touch $@
