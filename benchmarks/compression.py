@@ -21,8 +21,8 @@ from pipelines.lineage.store import Store
 PROJECT = "COMPRESSION_PROJECT"
 """Environment variable with the folder of a project (`cursus init`): all datasets of its params.yaml are measured, and
 what was trained stays in its store, so that an interrupted measurement continues."""
-BUDGET = "COMPRESSION_BUDGET"
-"""Environment variable with a time as `cursus compress --budget` reads it, for each dataset; none when not set."""
+ROUTES = "COMPRESSION_ROUTES"
+"""Environment variable with names of routes between spaces; all that fit when not set, which takes hours."""
 DEFAULT = "docstrings"
 RECIPE_NAME = "compressed"
 RECIPE = """\
@@ -75,7 +75,7 @@ class Compression(Benchmark):
         f"MiniLM-L6, fine-tuned, and what the routes of `cursus compress` make of it: by validation score the smallest "
         f"and the fastest form that keep {KEPT:.0%} of its score, and the best form that is {SMALLER:g} times smaller "
         f"and {FASTER:g} times faster; scores are those of test examples. `{PROJECT}` names a project of other "
-        f"datasets, `{BUDGET}` the time for the routes of each."
+        f"datasets, `{ROUTES}` the routes."
     )
     slow = True
     environment: ClassVar[dict[str, str]] = {"OMP_NUM_THREADS": "1"}
@@ -109,11 +109,11 @@ class Compression(Benchmark):
 
 
 def project(setting: Setting) -> Path:
-    """The project to measure: the one that is named, or a new one with the default dataset; with the teacher's
-    recipe."""
+    """The project to measure: the one that is named, or a new one with the default dataset, as a quick measurement
+    has; with the teacher's recipe."""
     from pipelines.components.plain_yaml import read_yaml
 
-    named = os.environ.get(PROJECT)
+    named = None if setting.quick else os.environ.get(PROJECT)
     root = Path(named).resolve() if named else setting.work / "project"
     if not named:
         cursus(ROOT, "init", str(root), "--template", "empty")
@@ -159,8 +159,7 @@ class MeasuredTask:
             "model": teacher,
             "dataset": task,
             "within": f"-{100 * (1 - KEPT):.0f} points",
-            "budget": os.environ.get(BUDGET),
-            "routes": QUICK_ROUTES if setting.quick else (),
+            "routes": QUICK_ROUTES if setting.quick else os.environ.get(ROUTES, "").split(),
             "runtimes": QUICK_RUNTIMES if setting.quick else (),
             "to": str(setting.work / f"{task}-kept"),
             "threads": setting.threads,
