@@ -63,7 +63,7 @@ OF_THE_TEACHER = f"share of the teacher's score, {SMALLER:g} times smaller and {
 BYTES = f"fewer bytes at {KEPT:.0%} of the teacher's score"
 TIME = f"faster for one example at {KEPT:.0%} of the teacher's score"
 WORST = "least of the tasks"
-"""Of a figure: the value of the task in which least is reached."""
+"""End of a figure's name: its value is that of the task in which least is reached."""
 
 
 class Compression(Benchmark):
@@ -250,7 +250,7 @@ class _Turns:
 
 
 def least(figures: list[Figure], fronts: Mapping[str, Front]) -> list[Figure]:
-    """Of each of the three aims the figure of the task that reaches least; 0 where a task has no such form."""
+    """For each of the three aims the figure of the task that reaches least; 0 where a task has no such form."""
     result = []
     for aim, unit in ((OF_THE_TEACHER, ""), (BYTES, "x"), (TIME, "x")):
         known = {one.name: one for one in figures if one.unit == unit}

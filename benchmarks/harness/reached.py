@@ -43,7 +43,8 @@ class Front:
 
     @property
     def keeping(self) -> list[ServedForm]:
-        """The forms of routes that keep `KEPT` of the teacher's score on the validation examples."""
+        """The forms that keep `KEPT` of the teacher's score on the validation examples; the teacher in other runtimes
+        is one of them."""
         enough = KEPT * self.validation[self.teacher.stage]
         return [one for one in self.forms[1:] if self.validation[one.stage] >= enough]
 
@@ -59,7 +60,7 @@ class Front:
 
     @property
     def at_the_goal(self) -> ServedForm | None:
-        """Of the forms `SMALLER` and `FASTER`, one of the stage with the best validation score, the fastest."""
+        """The fastest form of the stage with the best validation score, among those `SMALLER` and `FASTER`."""
         small = [one for one in self.forms[1:] if self.smaller(one) >= SMALLER and self.faster(one) >= FASTER]
         return min(small, key=lambda one: (-self.validation[one.stage], one.milliseconds), default=None)
 

@@ -1,4 +1,4 @@
-"""A table of embeddings as the product of a narrow table and a projection (Acharya et al. 2018)."""
+"""A table of embeddings as the product of a table of few columns and a projection (Acharya et al. 2018)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from torch import Tensor, nn
 
 
 class FactoredEmbedding(nn.Module):
-    """Row i of the table [V, H] is the `projection` of row i of `narrow` [V, R]."""
+    """Row i of the table [V, H] is the `projection` of row i of `vectors` [V, R]."""
 
-    def __init__(self, narrow: Tensor, projection: Tensor, padding_idx: int | None = None) -> None:
-        """`narrow` [V, R], `projection` [H, R]. Draws no random numbers."""
+    def __init__(self, vectors: Tensor, projection: Tensor, padding_idx: int | None = None) -> None:
+        """`vectors` [V, R], `projection` [H, R]. Draws no random numbers."""
         super().__init__()
-        self.narrow = nn.Embedding.from_pretrained(narrow, freeze=False, padding_idx=padding_idx)
+        self.vectors = nn.Embedding.from_pretrained(vectors, freeze=False, padding_idx=padding_idx)
         width, rank = projection.shape
         self.projection = nn.utils.skip_init(nn.Linear, rank, width, bias=False)
         self.projection.weight = nn.Parameter(projection)
@@ -30,9 +30,9 @@ class FactoredEmbedding(nn.Module):
 
     @property
     def weight(self) -> Tensor:
-        """[V, R]: the narrow table, where other code looks for the table of a network."""
-        return self.narrow.weight
+        """[V, R]: the vectors before their projection, where other code looks for the table of a network."""
+        return self.vectors.weight
 
     def forward(self, ids: Tensor) -> Tensor:
-        result: Tensor = self.projection(self.narrow(ids))
+        result: Tensor = self.projection(self.vectors(ids))
         return result

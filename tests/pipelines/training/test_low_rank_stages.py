@@ -40,7 +40,7 @@ RECIPE = recipe_of(
            compression: {name: group_quantization, bits: 8, groups: 8}, budget: {length: 32}}
 """,
 )
-NARROW, PROJECTION = (f"bert.embeddings.word_embeddings.{one}.weight" for one in ("narrow", "projection"))
+VECTORS, PROJECTION = (f"bert.embeddings.word_embeddings.{one}.weight" for one in ("vectors", "projection"))
 
 
 @pytest.fixture(scope="module")
@@ -58,8 +58,8 @@ def weights(job: Job) -> dict[str, torch.Tensor]:
 def test_both_halves_train_in_their_stage_and_later(jobs: dict[str, Job]) -> None:
     ranked, tuned = weights(jobs["ranked"]), weights(jobs["tuned"])
     size, width = weights(jobs["classify"])["bert.embeddings.word_embeddings.weight"].shape
-    assert ranked[NARROW].shape == (size, width // 4) and ranked[PROJECTION].shape == (width, width // 4)
-    assert not torch.equal(ranked[NARROW], tuned[NARROW]) and not torch.equal(ranked[PROJECTION], tuned[PROJECTION])
+    assert ranked[VECTORS].shape == (size, width // 4) and ranked[PROJECTION].shape == (width, width // 4)
+    assert not torch.equal(ranked[VECTORS], tuned[VECTORS]) and not torch.equal(ranked[PROJECTION], tuned[PROJECTION])
     # what it starts from has orthogonal columns, which training leaves
     gram = ranked[PROJECTION].T @ ranked[PROJECTION]
     assert not torch.allclose(gram, torch.eye(width // 4), atol=1e-6)
@@ -73,4 +73,4 @@ def test_a_folder_opens_and_packs(jobs: dict[str, Job]) -> None:
     stored = weights(jobs["tuned"])
     ids = torch.arange(20)
     table = network.get_input_embeddings()
-    torch.testing.assert_close(table(ids), stored[NARROW][:20] @ stored[PROJECTION].T)
+    torch.testing.assert_close(table(ids), stored[VECTORS][:20] @ stored[PROJECTION].T)

@@ -24,7 +24,7 @@ def test_the_product_is_the_best_of_its_rank() -> None:
     best = (left[:, :5] * values[:5]) @ right[:5]
     made = FactoredEmbedding.nearest(table, 5)
     torch.testing.assert_close(made(IDS).double(), best, rtol=1e-4, atol=1e-4)
-    assert made.narrow.weight.shape == (40, 5) and made.narrow.padding_idx == 0
+    assert made.vectors.weight.shape == (40, 5) and made.vectors.padding_idx == 0
     assert all(one.requires_grad for one in made.parameters())
 
 
@@ -59,7 +59,7 @@ def test_few_bits_follow_it(tokenizer: PreTrainedTokenizerFast) -> None:
     network, _ = LowRankEmbeddings(share=0.5).shrink(body("bert", tokenizer))
     before = states(network)
     packed, change = GroupQuantization(bits=8).shrink(network)
-    assert {"embeddings.word_embeddings.narrow", "embeddings.word_embeddings.projection"} <= set(change)
+    assert {"embeddings.word_embeddings.vectors", "embeddings.word_embeddings.projection"} <= set(change)
     assert (states(packed) - before).norm() < 0.05 * before.norm()
 
 
