@@ -12,9 +12,14 @@ class FactoredEmbedding(nn.Module):
     def __init__(self, vectors: Tensor, projection: Tensor, padding_idx: int | None = None) -> None:
         """`vectors` [V, R], `projection` [H, R]. Draws no random numbers."""
         super().__init__()
-        self.vectors = nn.Embedding.from_pretrained(vectors, freeze=False, padding_idx=padding_idx)
+        # torch types neither of the two functions
+        self.vectors: nn.Embedding = nn.Embedding.from_pretrained(  # type: ignore[no-untyped-call]
+            vectors, freeze=False, padding_idx=padding_idx
+        )
         width, rank = projection.shape
-        self.projection = nn.utils.skip_init(nn.Linear, rank, width, bias=False)
+        self.projection: nn.Linear = nn.utils.skip_init(  # type: ignore[no-untyped-call]
+            nn.Linear, rank, width, bias=False
+        )
         self.projection.weight = nn.Parameter(projection)
 
     @classmethod
