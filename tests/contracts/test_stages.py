@@ -36,6 +36,7 @@ ELSEWHERE: dict[Part, str] = {
     ("annotations", "lexicon"): "tests/pipelines/training/test_ranks.py",
     ("annotations", "vector_column"): "tests/pipelines/training/test_vector_channels.py",
     ("annotations", "word_column"): "tests/contracts/test_one_new_embedding.py",
+    ("compressions", "low_rank_embeddings"): "tests/pipelines/training/test_low_rank_stages.py",
     ("compressions", "movement_pruning"): "tests/reference/test_movement.py",
     ("compressions", "static_int8"): "tests/pipelines/training/test_static_int8.py",
     ("corruptions", "dialogue_response"): "tests/reference/test_tod_bert.py",
