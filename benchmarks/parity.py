@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 PEER = "gensim"
 TOKENS, QUICK_TOKENS, WIDTH = 2_000_000, 50_000, 100
-ROUNDS = 5
+ROUNDS = 3
 INFERRED = 64
 """Texts whose vectors are inferred at once."""
 
@@ -161,7 +161,7 @@ class Parity(Benchmark):
         for name, form in FORMS.items():
             form = form.tiny() if setting.quick else form
             form.tiny().ours(text, setting.work / "compiled")  # machine code is made once on a machine, and kept
-            taken, made = beside(form, text, setting.work / "epochs", 1 if setting.quick else ROUNDS)
+            taken, made = alternated(form, text, setting.work / "epochs", 1 if setting.quick else ROUNDS)
             turns |= {f"{name}: {who}": one for who, one in taken.items()}
             figures.append(ratio(f"{name}: against {PEER}", taken["cursus"], taken[PEER], PEER))
             figures += [rate(f"{name}: {who}", one, "words/s") for who, one in taken.items()]
@@ -169,7 +169,9 @@ class Parity(Benchmark):
         return Measured(figures=tuple(figures), turns=turns)
 
 
-def beside(form: Form, text: SharedText, folder: Path, rounds: int) -> tuple[Turns, Mapping[str, Sequence[Trained]]]:
+def alternated(
+    form: Form, text: SharedText, folder: Path, rounds: int
+) -> tuple[Turns, Mapping[str, Sequence[Trained]]]:
     """Turns of both, and what they trained."""
     made: dict[str, list[Trained]] = {"cursus": [], PEER: []}
     seeds = itertools.count(1)

@@ -107,10 +107,10 @@ class VectorEpoch:
             ids = ids[chosen]
             _, first, which, size = np.unique(document, return_index=True, return_inverse=True, return_counts=True)
             # a nearer neighbour is in more windows (arXiv:1301.3781, §3.2)
-            sizes, place = random.integers(1, reach + 1, len(ids)), np.arange(len(ids))
-            low = np.maximum(place - sizes, first[which])
-            high = np.minimum(place + sizes + 1, (first + size)[which])
-            progress = (begin + place / len(ids) * min(CHUNK, len(tokens) - begin)) / len(tokens)
+            sizes, position = random.integers(1, reach + 1, len(ids)), np.arange(len(ids))
+            low = np.maximum(position - sizes, first[which])
+            high = np.minimum(position + sizes + 1, (first + size)[which])
+            progress = (begin + position / len(ids) * min(CHUNK, len(tokens) - begin)) / len(tokens)
             left = np.maximum(LOWEST, 1 - (self.epoch + progress) / self.options.epochs)
             yield Predictions(
                 ids,

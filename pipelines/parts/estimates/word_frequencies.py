@@ -1,5 +1,5 @@
-"""What follows from how frequent words are: the noise that they are told from, and which occurrences are kept (Mikolov
-et al. 2013, arXiv:1310.4546, §2.2 and §2.3).
+"""Noise distribution and subsampling: what follows from how frequent words are (Mikolov et al. 2013, arXiv:1310.4546,
+§2.2 and §2.3).
 
 Shapes: V words.
 """

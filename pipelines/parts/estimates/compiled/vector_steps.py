@@ -114,16 +114,16 @@ def _skip_gram(
     change = np.empty_like(words[0])
     loss = 0.0
     for center in range(len(ids)):
-        candidates, wanted = rows[at[center]], targets[at[center]]
+        candidates, labels = rows[at[center]], targets[at[center]]
         for neighbour in range(low[center], high[center]):
             if neighbour == center:
                 continue
             vector = words[ids[neighbour]]
             if center % LOSS_EVERY == 0:
-                loss += _loss(vector, outputs, candidates, wanted)
+                loss += _loss(vector, outputs, candidates, labels)
             for element in range(len(vector)):
                 change[element] = ZERO
-            _predict(vector, outputs, candidates, wanted, rates[center], change)
+            _predict(vector, outputs, candidates, labels, rates[center], change)
             for element in range(len(vector)):
                 vector[element] += change[element]
     return loss
@@ -150,7 +150,7 @@ def _mean(
         inputs = max(0, high[center] - low[center] - 1) + (1 if with_paragraph else 0)
         if inputs == 0:
             continue
-        candidates, wanted = rows[at[center]], targets[at[center]]
+        candidates, labels = rows[at[center]], targets[at[center]]
         for element in range(len(mean)):
             mean[element] = table[paragraphs[center], element] if with_paragraph else ZERO
             change[element] = ZERO
@@ -162,8 +162,8 @@ def _mean(
         for element in range(len(mean)):
             mean[element] /= np.float32(inputs)
         if center % LOSS_EVERY == 0:
-            loss += _loss(mean, outputs, candidates, wanted)
-        _predict(mean, outputs, candidates, wanted, rates[center], change)
+            loss += _loss(mean, outputs, candidates, labels)
+        _predict(mean, outputs, candidates, labels, rates[center], change)
         if with_paragraph:
             vector = table[paragraphs[center]]
             for element in range(len(mean)):
