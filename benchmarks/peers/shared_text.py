@@ -97,11 +97,14 @@ class SharedText:
         """Number of words."""
         return sum(self.counts.values())
 
-    def weights(self, estimate: Estimation, config: PretrainedConfig, folder: Path) -> dict[str, NDArray[Any]]:
+    def weights(
+        self, estimate: Estimation, config: PretrainedConfig, folder: Path, seed: int
+    ) -> dict[str, NDArray[Any]]:
         """Our weights, estimated in a folder that is removed."""
         folder.mkdir()
+        space = Workspace(folder, lambda units, home: run_units(units, home, 1), seed)
         try:
-            return estimate.weights(self.file, config, Workspace(folder, lambda units, home: run_units(units, home, 1)))
+            return estimate.weights(self.file, config, space)
         finally:
             shutil.rmtree(folder)
 
