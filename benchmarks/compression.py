@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import shutil
 from collections.abc import Mapping
@@ -119,20 +120,13 @@ def project(setting: Setting) -> Path:
         cursus(ROOT, "init", str(root), "--template", "empty")
         block = read_yaml(ROOT / "params.yaml", "the shipped settings")["datasets"][DEFAULT]
         with (root / "params.yaml").open("a", encoding="utf-8") as file:
-            file.write(f"  {DEFAULT}: {_plain(block)}\n")
+            file.write(f"  {DEFAULT}: {json.dumps(block, default=dict)}\n")  # JSON is YAML on one line
     (root / "recipes").mkdir(exist_ok=True)
     recipe = RECIPE.replace(*QUICK) if setting.quick else RECIPE
     (root / "recipes" / f"{RECIPE_NAME}.yaml").write_text(recipe, encoding="utf-8")
     # before anything reads where the project is
     os.environ["CURSUS_ROOT"] = str(root)
     return root
-
-
-def _plain(value: Any) -> str:
-    """`value` on one line of YAML."""
-    import json
-
-    return json.dumps(value, default=dict)
 
 
 def datasets(root: Path) -> dict[str, str]:

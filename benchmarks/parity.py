@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -174,18 +173,17 @@ def alternated(
 ) -> tuple[Turns, Mapping[str, Sequence[Trained]]]:
     """Turns of both, and what they trained."""
     made: dict[str, list[Trained]] = {"cursus": [], PEER: []}
-    our_seeds, seeds = itertools.count(1), itertools.count(1)
     words = text.words * form.epochs
 
     def ours() -> Turn:
         def train() -> float:
-            made["cursus"].append(form.ours(text, folder, next(our_seeds)))
+            made["cursus"].append(form.ours(text, folder, len(made["cursus"]) + 1))
             return words
 
         return timed(train)
 
     def peer() -> Turn:
-        training, read = form.peer(text, next(seeds))
+        training, read = form.peer(text, len(made[PEER]) + 1)
 
         def train() -> float:
             training()

@@ -60,11 +60,13 @@ class GensimParagraphs:
     def __init__(self, estimate: ParagraphVectors, text: SharedText, architecture: str, width: int, seed: int) -> None:
         from gensim.models.doc2vec import Doc2Vec, TaggedDocument
 
+        from pipelines.networks.paragraph_vectors import ParagraphVectorsConfig
+
         self._text, self._epochs = text, estimate.epochs
         self._documents = [TaggedDocument(words, [number]) for number, words in enumerate(text.sentences)]
         self._model: Any = Doc2Vec(
             vector_size=width,
-            window=5,
+            window=ParagraphVectorsConfig.window,
             dm=int(architecture == "dm"),
             dm_mean=1,
             negative=estimate.samples,

@@ -66,8 +66,7 @@ class FlatWords:
 def window_sums(values: Tensor, words: FlatWords, window: int) -> tuple[Tensor, Tensor]:
     """[N, H] sums of `values` [N, H] over each word's neighbours in its paragraph, and [N] the number of these.
 
-    By differences of running sums, whose cost does not depend on the window. The operation is its own transpose: it
-    also carries gradients of windows back to the words in them.
+    By differences of running sums, whose cost does not depend on the window.
     """
     begins, ends = words.bounds
     position = torch.arange(len(values), device=values.device)
@@ -77,16 +76,12 @@ def window_sums(values: Tensor, words: FlatWords, window: int) -> tuple[Tensor, 
 
 
 class NoiseContrast(NamedTuple):
-    """Loss of predicted words against noise, and its gradients."""
+    """Loss of predicted words against noise, and its gradient."""
 
     loss: float
     """−Σ log σ(h · o) − weight Σ log σ(−h · n): eq. 4 of Mikolov et al. 2013 with shared negatives."""
     inputs: Tensor
     """[N, H]: gradient of each input h."""
-    words: Tensor
-    """[N, 1]: derivative by each word's score."""
-    noise: Tensor
-    """[N, S]: derivative by the scores of noise words."""
 
 
 def contrast(inputs: Tensor, ids: Tensor, table: Tensor, noise: Tensor, weight: float) -> NoiseContrast:
@@ -99,7 +94,7 @@ def contrast(inputs: Tensor, ids: Tensor, table: Tensor, noise: Tensor, weight: 
     real = weight * (ids.unsqueeze(1) != noise)
     loss = softplus(-scores).sum() + (real * softplus(against)).sum()
     words, noises = scores.sigmoid() - 1, real * against.sigmoid()
-    return NoiseContrast(float(loss), words * vectors + noises @ others, words, noises)
+    return NoiseContrast(float(loss), words * vectors + noises @ others)
 
 
 class ParagraphContext(NamedTuple):

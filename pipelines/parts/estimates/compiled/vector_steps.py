@@ -99,18 +99,8 @@ def _loss(vector: Floats, table: Floats, rows: NDArray[np.int32], targets: NDArr
 
 
 @compiled
-def _skip_gram(
-    words: Floats,
-    outputs: Floats,
-    ids: NDArray[np.int32],
-    paragraphs: NDArray[np.int32],
-    low: NDArray[np.int32],
-    high: NDArray[np.int32],
-    at: NDArray[np.int32],
-    rows: NDArray[np.int32],
-    targets: NDArray[np.int8],
-    rates: Floats,
-) -> float:
+def _skip_gram(words: Floats, outputs: Floats, predictions: Predictions) -> float:
+    ids, _, low, high, at, rows, targets, rates = predictions
     change = np.empty_like(words[0])
     loss = 0.0
     for center in range(len(ids)):
@@ -130,19 +120,8 @@ def _skip_gram(
 
 
 @compiled
-def _mean(
-    table: Floats,
-    words: Floats,
-    outputs: Floats,
-    ids: NDArray[np.int32],
-    paragraphs: NDArray[np.int32],
-    low: NDArray[np.int32],
-    high: NDArray[np.int32],
-    at: NDArray[np.int32],
-    rows: NDArray[np.int32],
-    targets: NDArray[np.int8],
-    rates: Floats,
-) -> float:
+def _mean(table: Floats, words: Floats, outputs: Floats, predictions: Predictions) -> float:
+    ids, paragraphs, low, high, at, rows, targets, rates = predictions
     mean, change = np.empty_like(outputs[0]), np.empty_like(outputs[0])
     with_paragraph = len(table) > 0
     loss = 0.0
@@ -179,7 +158,7 @@ def _mean(
 def skip_gram(tables: Tables, predictions: Predictions) -> float:
     """Let each neighbour predict the centre, one after the other, changing the tables `words` and `outputs`; return the
     loss of one of `LOSS_EVERY` centres."""
-    return float(_skip_gram(tables["words"], tables["outputs"], *predictions))
+    return float(_skip_gram(tables["words"], tables["outputs"], predictions))
 
 
 def cbow(tables: Tables, predictions: Predictions) -> float:
@@ -190,16 +169,16 @@ def cbow(tables: Tables, predictions: Predictions) -> float:
     there are neighbours.
     """
     words = tables["words"]
-    return float(_mean(words[:0], words, tables["outputs"], *predictions))
+    return float(_mean(words[:0], words, tables["outputs"], predictions))
 
 
 def dm(tables: Tables, predictions: Predictions) -> float:
     """Let the mean of a word's paragraph and of its neighbours predict it, as `cbow` does, changing `paragraphs`,
     `words` and `outputs` (Le & Mikolov 2014, §2.2)."""
-    return float(_mean(tables["paragraphs"], tables["words"], tables["outputs"], *predictions))
+    return float(_mean(tables["paragraphs"], tables["words"], tables["outputs"], predictions))
 
 
 def dbow(tables: Tables, predictions: Predictions) -> float:
     """Let a word's paragraph predict it, changing `paragraphs` and `outputs` (Le & Mikolov 2014, §2.3)."""
     paragraphs = tables["paragraphs"]
-    return float(_mean(paragraphs, paragraphs[:0], tables["outputs"], *predictions._replace(high=predictions.low)))
+    return float(_mean(paragraphs, paragraphs[:0], tables["outputs"], predictions._replace(high=predictions.low)))
