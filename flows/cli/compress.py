@@ -104,7 +104,7 @@ def compress(
         from flows.process.execute import execute
 
         config = {
-            "model": requested.subject.word,
+            "model": requested.model.reference,
             "within": within,
             "budget": budget,
             "dataset": dataset,

@@ -93,12 +93,12 @@ class ForeignClassifier:
         """
         if set(labels) != set(self.labels):
             missing, more = sorted(set(labels) - set(self.labels)), sorted(set(self.labels) - set(labels))
-            told = [
+            reasons = [
                 *([f"it lacks {', '.join(missing)}"] if missing else []),
                 *([f"the dataset has no examples of {', '.join(more)}"] if more else []),
             ]
             raise CursusError(
-                f"{self.name}: its classes are not those of the dataset: {'; '.join(told)}. Choose a dataset of the "
+                f"{self.name}: its classes are not those of the dataset: {'; '.join(reasons)}. Choose a dataset of the "
                 f"same task with --data, or name the classes as the dataset does in id2label of "
                 f"{self.folder / 'config.json'}"
             )
@@ -166,7 +166,7 @@ def _labels(name: str, folder: Path, config: Mapping[str, Any]) -> tuple[str, ..
     if not isinstance(named, dict) or sorted(map(str, named)) != sorted(str(number) for number in range(len(named))):
         raise CursusError(f"{folder / 'config.json'}: id2label names no classes from 0 on; write one for each score")
     labels = tuple(str(named[str(number)]) for number in range(len(named)))
-    if len(labels) < 2 or config.get("problem_type") == "regression":
+    if len(labels) < 2:
         raise CursusError(f"{name}: it predicts a number, and routes smaller classifiers; name one with classes")
     if all(label == f"LABEL_{number}" for number, label in enumerate(labels)):
         raise CursusError(

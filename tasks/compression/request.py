@@ -38,7 +38,7 @@ SUITE: tuple[Mapping[str, Any], ...] = ({"name": "scores"}, {"name": "saved_size
 
 
 @dataclass(frozen=True)
-class Subject:
+class ModelToCompress:
     """The model that is to become smaller."""
 
     finished: FinishedModel
@@ -46,7 +46,7 @@ class Subject:
     """The model as it was named, or why it was chosen."""
     dataset: str
     folder: Path
-    word: str
+    reference: str
     """What names it in another process: its fingerprint, or its folder."""
     foreign: ForeignClassifier | None = None
     """The same, if it was trained elsewhere."""
@@ -57,7 +57,7 @@ class CompressionRequest:
     """A model to compress, and the routes that fit it."""
 
     request: Request
-    subject: Subject
+    model: ModelToCompress
     unfit: Mapping[str, str]
     """Route that does not fit the model or its dataset → the reason."""
     named: bool = False
@@ -65,12 +65,12 @@ class CompressionRequest:
 
     @property
     def title(self) -> str:
-        return self.subject.title
+        return self.model.title
 
     @property
     def fingerprint(self) -> str:
-        """Of the model in the store, or the digest of a folder from elsewhere."""
-        return self.subject.finished.fingerprint
+        """The model's in the store, or the digest of a folder from elsewhere."""
+        return self.model.finished.fingerprint
 
     @property
     def routes(self) -> tuple[Route, ...]:
@@ -111,8 +111,8 @@ def compression_request(
     no classifier that routes can start from.
     """
     foreign = model is not None and is_foreign(model)
-    subject = _folder(root, str(model), dataset) if foreign else _stored(root, model, dataset)
-    finished, name = subject.finished, subject.dataset
+    chosen = _folder(root, str(model), dataset) if foreign else _stored(root, model, dataset)
+    finished, name = chosen.finished, chosen.dataset
     setting = setting_of_dataset(root, name)
     known = read_routes(RecipeFolders.of_project(root))
     for one in named:
@@ -125,12 +125,12 @@ def compression_request(
     suite = (*SUITE[:-1], {**SUITE[-1], "runtimes": list(runtimes)}) if runtimes else SUITE
     fits, unfit = fitting(finished, requested, recipes_for(root, name), setting, suite)
     if not fits:
-        raise CursusError(f"no route fits {subject.title}. {_reasons(unfit)}")
+        raise CursusError(f"no route fits {chosen.title}. {_reasons(unfit)}")
     request = Request(name, COMPRESS, (), False, {}, reduces=True, routes=RoutesOver(finished, tuple(fits), suite))
-    return CompressionRequest(request, subject, unfit, bool(named))
+    return CompressionRequest(request, chosen, unfit, bool(named))
 
 
-def _stored(root: Path, model: str | None, dataset: str | None) -> Subject:
+def _stored(root: Path, model: str | None, dataset: str | None) -> ModelToCompress:
     """A model of this project."""
     store = Store(store_folder(root))
     if model is None:
@@ -147,10 +147,10 @@ def _stored(root: Path, model: str | None, dataset: str | None) -> Subject:
     family, other = finished.steps[TEACHER].family.name, setting_of_dataset(root, name).family
     if name != own and other != family:
         raise CursusError(f"{title} answers {family}, and the task of {name} is {other}; choose other --data")
-    return Subject(finished, title, name, store.folder(fingerprint), fingerprint)
+    return ModelToCompress(finished, title, name, store.folder(fingerprint), fingerprint)
 
 
-def _folder(root: Path, model: str, dataset: str | None) -> Subject:
+def _folder(root: Path, model: str, dataset: str | None) -> ModelToCompress:
     """A classifier that was trained elsewhere."""
     foreign = ForeignClassifier.read(model)
     name = resolve_request(root, dataset, None, (), smoke=False).dataset
@@ -160,7 +160,7 @@ def _folder(root: Path, model: str, dataset: str | None) -> Subject:
             f"{model} answers the classification of texts or of pairs, and the task of {name} is {family}; choose "
             "other --data"
         )
-    return Subject(foreign.model(), model, name, foreign.folder, str(foreign.folder), foreign)
+    return ModelToCompress(foreign.model(), model, name, foreign.folder, str(foreign.folder), foreign)
 
 
 def _reasons(reasons: Mapping[str, str]) -> str:
@@ -172,16 +172,16 @@ def for_labels(compression: CompressionRequest, prepared: Prepared, root: Path) 
 
     Raises CursusError where the dataset has classes of texts that the model does not know.
     """
-    subject, routes = compression.subject, compression.request.routes
+    model, routes = compression.model, compression.request.routes
     assert routes is not None
-    if subject.foreign is not None:
-        model = subject.foreign.in_order(prepared.labels, root)
-        request = replace(compression.request, routes=replace(routes, model=model))
-        return replace(compression, request=request, subject=replace(subject, finished=model))
-    model = routes.model
-    if model.corpus != [MAIN] or not model.steps[TEACHER].family.is_single_text:
+    if model.foreign is not None:
+        finished = model.foreign.in_order(prepared.labels, root)
+        request = replace(compression.request, routes=replace(routes, model=finished))
+        return replace(compression, request=request, model=replace(model, finished=finished))
+    finished = model.finished
+    if finished.corpus != [MAIN] or not finished.steps[TEACHER].family.is_single_text:
         return compression
-    named = read_json(subject.folder / "config.json").get("id2label") or {}
+    named = read_json(model.folder / "config.json").get("id2label") or {}
     known, given = set(map(str, named.values())), set(prepared.labels)
     if known and not given <= known:
         raise CursusError(
