@@ -21,7 +21,7 @@ class PseudoWords(Corruption, name="pseudo_words"):
     masked LM on the same rows. Raises RecipeError where the vocabulary has no two words.
     """
 
-    paper = "ACL P06-1058"
+    paper = "Lu et al. 2006, ACL P06-1058"
     provides = frozenset({Field.TAG_LABELS, Field.MASKED_POSITIONS, Field.MASKED_LABELS})
     replaces = frozenset({Field.SPAN_EDGES, Field.SPAN_OFFSETS})
 

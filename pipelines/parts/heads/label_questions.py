@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pipelines.task_families import Answer, Row, Task
     from pipelines.task_families.encoding import EncodedExamples
 
-PLACE = "{label}"
+PLACEHOLDER = "{label}"
 """Where a question has its label."""
 
 
@@ -45,7 +45,7 @@ class LabelQuestionsHead(Head, name="label_questions"):
     answers_from: ClassVar[frozenset[Signal]] = frozenset({LABEL_SET_LOGITS})
     annotates = True
 
-    question: str = PLACE
+    question: str = PLACEHOLDER
     """The second text, in which {label} stands for the label; by default the label alone (the paper's NLI form)."""
     pooling: Literal["cls", "mean", "last"] = "mean"
     """The vector of a pair: the top state of its first token, the mean over its tokens, or the state of its last."""
@@ -55,8 +55,10 @@ class LabelQuestionsHead(Head, name="label_questions"):
     @field_validator("question")
     @classmethod
     def _about_a_label(cls, question: str) -> str:
-        if PLACE not in question:
-            raise ValueError(f"the question {question!r} is the same for all labels: write {PLACE} where the label is")
+        if PLACEHOLDER not in question:
+            raise ValueError(
+                f"the question {question!r} is the same for all labels: write {PLACEHOLDER} where the label is"
+            )
         return question
 
     def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
@@ -81,7 +83,7 @@ class LabelQuestionsHead(Head, name="label_questions"):
         answers: bool = True,
     ) -> EncodedExamples:
         texts = column(examples, "text")
-        questions = [self.question.replace(PLACE, label) for label in task.labels]
+        questions = [self.question.replace(PLACEHOLDER, label) for label in task.labels]
         pairs = [(text, question) for text in texts for question in questions]
         numbers = np.repeat(np.arange(len(texts)), len(questions)).tolist()
         # no column holds the question
