@@ -34,12 +34,17 @@ ELSEWHERE: dict[Part, str] = {
     ("evaluations", "served_forms"): "tests/pipelines/judging/evaluations/test_served_forms.py",
     ("annotations", "languages"): "tests/pipelines/training/test_channels.py",
     ("annotations", "lexicon"): "tests/pipelines/training/test_ranks.py",
+    ("annotations", "natural_labels"): "tests/pipelines/training/test_made_labels.py",
     ("annotations", "vector_column"): "tests/pipelines/training/test_vector_channels.py",
     ("annotations", "word_column"): "tests/contracts/test_one_new_embedding.py",
     ("compressions", "low_rank_embeddings"): "tests/pipelines/training/test_low_rank_stages.py",
     ("compressions", "movement_pruning"): "tests/reference/test_movement.py",
     ("compressions", "static_int8"): "tests/pipelines/training/test_static_int8.py",
     ("corruptions", "dialogue_response"): "tests/reference/test_tod_bert.py",
+    **{
+        ("corruptions", name): "tests/pipelines/training/test_made_labels.py"
+        for name in ("disfluencies", "natural_labels", "pseudo_words", "repeated_mention")
+    },
     ("corruptions", "restart_positions"): "tests/pipelines/training/test_document_texts.py",
     ("corruptions", "second_text"): "tests/pipelines/parts/corruptions/test_second_text.py",
     ("embeddings", "boxes"): "tests/pipelines/training/test_channel_embeddings.py",

@@ -89,4 +89,5 @@ def _shortened(keep: NDArray[np.bool_], ordinary: NDArray[np.bool_], length: int
     excess = np.maximum(keep.sum(1) - length, 0)[:, None]
     droppable = keep & ordinary
     behind = np.cumsum(droppable[:, ::-1], axis=1)[:, ::-1]
-    return keep & ~(droppable & (behind <= excess))
+    result: NDArray[np.bool_] = keep & ~(droppable & (behind <= excess))
+    return result
