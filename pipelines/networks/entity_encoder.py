@@ -9,6 +9,7 @@ from torch import Tensor
 from transformers.utils.generic import ModelOutput
 
 from pipelines.networks.backbone_with_head import BackboneWithHead
+from pipelines.networks.sequence_classifier import pool
 
 
 @dataclass
@@ -24,7 +25,10 @@ class EntityOutput(ModelOutput):
 
 
 class EntityEncoder(BackboneWithHead):
-    """A backbone; the vector of a text is the top state of its first token."""
+    """A backbone; the vector of a text is the top state of its first token, or the mean of those of all its tokens.
+
+    Configuration key: `entity_pooling`, one of `sequence_classifier.pool`.
+    """
 
     def forward(
         self,
@@ -39,7 +43,7 @@ class EntityEncoder(BackboneWithHead):
             inputs["attention_mask"] = attention_mask
         outputs = self.run_backbone(inputs, output_hidden_states)
         top = outputs.last_hidden_state
-        return EntityOutput(top[:, 0], top, outputs.hidden_states)
+        return EntityOutput(pool(top, attention_mask, self.config.entity_pooling), top, outputs.hidden_states)
 
 
 def distances(heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:

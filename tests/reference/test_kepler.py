@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Literal, cast
 
 import numpy as np
 import pytest
 import torch
-from transformers import BertModel, PreTrainedModel, PreTrainedTokenizerFast
+from transformers import BertModel, PreTrainedTokenizerFast
 
 from pipelines.errors import DataError
 from pipelines.parts.heads.described_entities import FACT_ROWS, DescribedEntitiesHead
@@ -29,11 +29,12 @@ FACTS = [
 LENGTH = 24
 
 
-def test_a_fact_is_scored_by_the_distance_of_first_states_whatever_it_is_batched_with(
-    tokenizer: PreTrainedTokenizerFast,
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_a_fact_is_scored_by_the_distance_of_vectors_whatever_it_is_batched_with(
+    pooling: Literal["cls", "mean"], tokenizer: PreTrainedTokenizerFast
 ) -> None:
-    head = DescribedEntitiesHead()
-    network = cast("PreTrainedModel", small_network(head, TASK, tokenizer).double())
+    head = DescribedEntitiesHead(pooling=pooling)
+    network = small_network(head, TASK, tokenizer).double()
     batch = tensors(head.encode(FACTS, TASK, tokenizer, LENGTH), np.arange(3))
     assert batch[FACT_ROWS].tolist() == [[1, 1, 1, 1, 0], [1, 1, 1, 1, 1], [1, 1, 1, 1, 0]]
     logits = head.signals(network, batch, frozenset())[Signal.LOGITS].detach().numpy()
@@ -41,7 +42,8 @@ def test_a_fact_is_scored_by_the_distance_of_first_states_whatever_it_is_batched
 
     def vector(text: str) -> np.ndarray:
         inputs = tokenizer(text, truncation=True, max_length=LENGTH, return_tensors="pt")
-        return backbone(**inputs).last_hidden_state[0, 0].detach().numpy()  # type: ignore[no-any-return]
+        states = backbone(**inputs).last_hidden_state[0].detach().numpy()
+        return np.asarray(states[0] if pooling == "cls" else states.mean(0))
 
     for row, fact in enumerate(FACTS):
         h, r = vector(cast("str", fact["context"])), vector(cast("str", fact["question"]))
@@ -55,7 +57,7 @@ def test_the_loss_is_equation_3() -> None:
     labels, margin = [0, 2], 4.0
 
     def log_sigmoid(x: float) -> float:
-        return -np.log1p(np.exp(-x))
+        return float(-np.log1p(np.exp(-x)))
 
     terms = [
         -log_sigmoid(margin - 3.0) - log_sigmoid(9.0 - margin),
@@ -65,7 +67,7 @@ def test_the_loss_is_equation_3() -> None:
     logits = torch.tensor(scores, requires_grad=True)
     loss = loss_of(KnowledgeEmbedding(margin=margin), batch, {Signal.LOGITS: logits})
     assert loss.item() == pytest.approx(np.mean(terms), rel=1e-6)
-    loss.backward()
+    torch.autograd.backward(loss)
     assert logits.grad is not None and logits.grad.isfinite().all()
     # the true fact is drawn near, the others are pushed away
     assert (logits.grad.sign() == torch.tensor([[-1, 1, 0], [1, 1, -1]])).all()
@@ -80,7 +82,7 @@ def test_training_learns_facts_whose_entities_share_words(tokenizer: PreTrainedT
     for _ in range(60):
         loss = loss_of(objective, batch, head.signals(network, batch, frozenset()))
         optimizer.zero_grad()
-        loss.backward()
+        torch.autograd.backward(loss)
         optimizer.step()
     outputs = [(np.arange(3), batch, head.signals(network, batch, frozenset()))]
     assert head.answer(network, encoded, outputs, TASK, tokenizer) == [fact["answer"] for fact in FACTS]

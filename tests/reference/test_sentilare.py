@@ -146,7 +146,7 @@ def test_head_and_losses_are_the_equation() -> None:
         terms = [scores[at, labels[at]] - np.log(np.exp(scores[at]).sum()) for at in known]
         assert losses[f"masked_{name}"] == pytest.approx(-np.mean(terms), rel=1e-5)
     assert objective.counts(batch, network) == {"masked_part_of_speech": 3, "masked_polarity": 3}
-    unknown = step.batch | {MASKED_PART_OF_SPEECH: 0 * parts, MASKED_POLARITY: 0 * polarities}
+    unknown = batch | {MASKED_PART_OF_SPEECH: 0 * parts, MASKED_POLARITY: 0 * polarities}
     nothing = objective.loss(TrainingStep(unknown, signals, network, lambda *_: {}))
     assert all(value.item() == 0 for value in nothing.values())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -32,7 +32,7 @@ HEAD, RELATION, TAILS = 0, 1, 2
 
 
 class DescribedEntitiesHead(Head, name="described_entities"):
-    """Scores −‖h + r − t‖₁ of facts (h, r, t), each the state of the first token of a text that describes it.
+    """Scores −‖h + r − t‖₁ of facts (h, r, t), each the vector of a text that describes it.
 
     A fact is an example of multiple choice: its context describes the head, its question the relation (as in
     KEPLER-Rel, §3.2), its choices the correct tail and other entities in its place. No text is read together with
@@ -50,9 +50,14 @@ class DescribedEntitiesHead(Head, name="described_entities"):
     answers_from: ClassVar[frozenset[Signal]] = frozenset({Signal.LOGITS})
     annotates = True
 
+    pooling: Literal["cls", "mean"] = "cls"
+    """Vector of a description: the top state of its first token, as in the paper, or the mean of its states, which
+    learns from fewer facts."""
+
     def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
         from pipelines.networks.entity_encoder import EntityEncoder
 
+        config.entity_pooling = self.pooling
         return EntityEncoder(config)
 
     def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
