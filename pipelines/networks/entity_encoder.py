@@ -47,6 +47,6 @@ class EntityEncoder(BackboneWithHead):
 
 
 def distances(heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
-    """[B, K]: ‖h + r − t‖₁ of facts (Bordes et al. 2013, TransE §2; KEPLER, eq. 4), for `heads` and `relations`
+    """[B, K]: ‖h + r − t‖₁ of facts (Bordes et al. 2013, TransE §2; KEPLER §3.2), for `heads` and `relations`
     [B, H], and the K candidates `tails` [B, K, H] of each."""
     return ((heads + relations).unsqueeze(1) - tails).abs().sum(-1)

@@ -52,7 +52,7 @@ def test_a_fact_is_scored_by_the_distance_of_vectors_whatever_it_is_batched_with
     assert np.isneginf(logits[[0, 2], 2]).all()
 
 
-def test_the_loss_is_equation_3() -> None:
+def test_the_loss_is_the_equation() -> None:
     scores = np.asarray([[-3.0, -9.0, -np.inf], [-7.5, -1.0, -2.0]])
     labels, margin = [0, 2], 4.0
 

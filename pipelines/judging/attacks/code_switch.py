@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class CodeSwitch(LexiconAttack, name="code_switch"):
     """A word is replaced by one of its translations in a bilingual dictionary, in one language or several.
 
-    The three draws of §3.2: which texts change is the `share` of an augmentation, which of their words its `rate`, and
+    The three draws of §3: which texts change is the `share` of an augmentation, which of their words its `rate`, and
     a translation is drawn uniformly among those of the word. A word without one stays as it is. A word is looked up as
     it is written, then in small letters; its translation is written as in the dictionary, since scripts differ in
     whether they have capitals.

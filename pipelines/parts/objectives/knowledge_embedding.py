@@ -1,4 +1,4 @@
-"""Knowledge embedding: facts against corrupted facts (Wang et al. 2019, KEPLER eq. 3, after Sun et al. 2019)."""
+"""Knowledge embedding: facts against corrupted facts (Wang et al. 2019, KEPLER §3.2, after Sun et al. 2019)."""
 
 from __future__ import annotations
 
