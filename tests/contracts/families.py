@@ -12,6 +12,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "encoder": {"checkpoint": "models/minilm"},
     "shift_positions": {"positions": 64},
     "token_types": {"types": [4, 5]},
+    "code_switch": {"lexicon": "recipes/knowledge/transcribed_words.tsv"},
     "nearest_words": {"vectors": "tests/contracts/word_vectors.txt"},
     "similar_words": {"lexicon": "recipes/knowledge/similar_words_zh.tsv"},
     "triples": {"file": "recipes/knowledge/scientific_terms.tsv"},

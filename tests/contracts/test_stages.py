@@ -51,6 +51,7 @@ ELSEWHERE: dict[Part, str] = {
     ("embeddings", "task_numbers"): "tests/reference/test_ernie2.py",
     ("embeddings", "hashed_words"): "tests/pipelines/parts/annotations/test_hashed_words.py",
     ("embeddings", "languages"): "tests/pipelines/training/test_ranks.py",
+    **{("embeddings", name): "tests/reference/test_sentilare.py" for name in ("part_of_speech", "polarity")},
     ("embeddings", "vectors"): "tests/pipelines/training/test_vector_channels.py",
     ("estimates", "arpa"): "tests/pipelines/parts/estimates/test_arpa.py",
     ("estimates", "translation_prototypes"): "tests/reference/test_translation_senses.py",
