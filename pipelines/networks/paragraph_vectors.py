@@ -192,11 +192,9 @@ class ParagraphVectorsModel(ParagraphVectorsPreTrainedModel):
             inferred = vectors[rows]
             table = (self.embeddings if self.outputs is None else self.outputs).weight.float()
             inner = None if self.outputs is None else self.embeddings.weight.float()
-            context = paragraph_context(inner, words, self.config.window)
-            context, squares = (
-                ParagraphContext(*(one.to(inferred) for one in context)),
-                inferred.new_zeros(len(rows), 1),
-            )
+            found = paragraph_context(inner, words, self.config.window)
+            context = ParagraphContext(*(one.to(inferred) for one in found))
+            squares = inferred.new_zeros(len(rows), 1)
             weight = self.config.samples / len(self.noise)
             descend_paragraphs(
                 inferred, squares, words, context, table, self.noise, weight, self.config.inference_steps,

@@ -98,8 +98,10 @@ def open_library(folder: Path) -> bool:
             "machine has less to do, or take the compiler out of PATH to compute with torch's own kernels"
         ) from None
     except (OSError, subprocess.SubprocessError) as error:
+        if getattr(error, "errno", None) in NO_SPACE:
+            raise
         error_output = getattr(error, "stderr", None) or error
-        if getattr(error, "errno", None) in NO_SPACE or os.strerror(errno.ENOSPC) in str(error_output):
+        if os.strerror(errno.ENOSPC) in str(error_output):  # the compiler found no space
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder)) from None
         log.warning(
             "the CPU kernels cannot be compiled or loaded, torch's own kernels compute instead: %s", error_output
