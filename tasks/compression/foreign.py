@@ -16,12 +16,13 @@ from pipelines.errors import CursusError
 from pipelines.lineage.fingerprint import digest_folder
 from pipelines.models.untrusted import WEIGHTS, safetensors_header
 from pipelines.networks.folder import read_json
+from pipelines.parts.heads.sequence_classification import SequenceClassificationHead
 from pipelines.recipe.checkpoint import PACKAGE, backbone_of, resolve_checkpoint
 from pipelines.recipe.routes import TEACHER, FinishedModel
 from pipelines.task_families.labelled_tables import MAIN
 from tasks.environment import private_state_folder
 
-FAMILIES = frozenset({"text_classification", "pair_classification"})
+FAMILIES = SequenceClassificationHead.reads
 """Families of tasks that a classifier of texts answers."""
 HEAD = frozenset({"classifier.weight", "classifier.bias"})
 """Weights of the head: one layer over the backbone's pooler, as in BertForSequenceClassification."""
@@ -81,7 +82,7 @@ class ForeignClassifier:
             "kind": "finetune",
             "start": {"checkpoint": str(folder or self.folder), "unused": list(NOT_LEARNED)},
             "corpus": [MAIN],
-            "head": {"name": "sequence_classification", "pooling": "pooler"},
+            "head": {"name": SequenceClassificationHead.name, "pooling": "pooler"},
             "budget": {"tokens": 0, "batch_texts": 32, "length": length},
         }
         return FinishedModel(self.digest, {TEACHER: stage}, {}, TRAINING)
