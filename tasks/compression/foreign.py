@@ -14,6 +14,7 @@ from typing import Any
 
 from pipelines.errors import CursusError
 from pipelines.lineage.fingerprint import digest_folder
+from pipelines.models.opening import CONFIG_KEY
 from pipelines.models.untrusted import WEIGHTS, safetensors_header
 from pipelines.networks.folder import read_json
 from pipelines.parts.heads.sequence_classification import SequenceClassificationHead
@@ -26,8 +27,6 @@ FAMILIES = SequenceClassificationHead.reads
 """Families of tasks that a classifier of texts answers."""
 HEAD = frozenset({"classifier.weight", "classifier.bias"})
 """Weights of the head: one layer over the backbone's pooler, as in BertForSequenceClassification."""
-RECORD = "cursus"
-"""Key of the configuration of a folder that this project wrote."""
 ADOPTED = "adopted"
 """Folder, in the state folder, of classifiers whose classes are in the order of a dataset."""
 NOT_LEARNED = ("*position_ids",)
@@ -66,7 +65,7 @@ class ForeignClassifier:
         """
         folder = resolve_checkpoint(name)
         config = read_json(folder / "config.json")
-        if RECORD in config:
+        if CONFIG_KEY in config:
             raise CursusError(
                 f"{name}: this folder was written by cursus; name the model that it was made of (a stage, the first "
                 "digits of a fingerprint, or a registered name): cursus lineage lists them"
@@ -169,6 +168,8 @@ def _labels(name: str, folder: Path, config: Mapping[str, Any]) -> tuple[str, ..
     labels = tuple(str(named[str(number)]) for number in range(len(named)))
     if len(labels) < 2:
         raise CursusError(f"{name}: it predicts a number, and routes smaller classifiers; name one with classes")
+    if twice := next((label for label in labels if labels.count(label) > 1), None):
+        raise CursusError(f"{folder / 'config.json'}: id2label names two classes {twice!r}; name each differently")
     if all(label == f"LABEL_{number}" for number, label in enumerate(labels)):
         raise CursusError(
             f"{folder / 'config.json'}: its classes have no names (LABEL_0 …); write those of the dataset into "

@@ -117,6 +117,9 @@ def test_classes_without_names_and_numbers_are_refused(folder: Path) -> None:
     path.write_text(json.dumps(read | {"id2label": {number: f"LABEL_{number}" for number in range(3)}}))
     with pytest.raises(CursusError, match=r"config\.json: its classes have no names \(LABEL_0"):
         ForeignClassifier.read(str(folder))
+    path.write_text(json.dumps(read | {"id2label": {0: "air", 1: "water", 2: "air"}}))
+    with pytest.raises(CursusError, match="id2label names two classes 'air'"):
+        ForeignClassifier.read(str(folder))
     path.write_text(json.dumps(read | {"id2label": {0: "LABEL_0"}}))
     with pytest.raises(CursusError, match="it predicts a number"):
         ForeignClassifier.read(str(folder))
