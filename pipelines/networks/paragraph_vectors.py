@@ -192,8 +192,8 @@ class ParagraphVectorsModel(ParagraphVectorsPreTrainedModel):
             inferred = vectors[rows]
             table = (self.embeddings if self.outputs is None else self.outputs).weight.float()
             inner = None if self.outputs is None else self.embeddings.weight.float()
-            found = paragraph_context(inner, words, self.config.window)
-            context = ParagraphContext(*(one.to(inferred) for one in found))
+            averages = paragraph_context(inner, words, self.config.window)
+            context = ParagraphContext(*(part.to(inferred) for part in averages))
             squares = inferred.new_zeros(len(rows), 1)
             weight = self.config.samples / len(self.noise)
             descend_paragraphs(
