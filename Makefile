@@ -12,8 +12,8 @@ MODEL ?=
 NAME ?=
 ONLY ?=
 WITHIN ?=
-# one more than two cores: tests wait for servers and processes a quarter of their time
-JOBS ?= 3
+# two more than two cores: tests wait for servers, browsers and processes a third of their time
+JOBS ?= 4
 EXAMPLES ?= 2000
 
 BIN := .venv/bin
@@ -50,10 +50,10 @@ help: ## this list
 run: $(STAMP)-run $(if $(filter minilm,$(START)),$(STAMP)-minilm) ## raw text to a model [BUDGET=] [START=] [DATA=]
 	@$(BIN)/cursus run $(RUN)
 
-test: $(STAMP)-test ## the whole test suite, three tests at a time [JOBS=3]
+test: $(STAMP)-test ## the whole test suite, four tests at a time [JOBS=4]
 	@$(PYTEST)
 
-test-fast: $(STAMP)-test ## without servers, browsers, clusters, launchers, DVC and faults [JOBS=3]
+test-fast: $(STAMP)-test ## without servers, browsers, clusters, launchers, DVC and faults [JOBS=4]
 	@$(PYTEST) -m 'not slow_tier'
 
 mutants: $(STAMP)-test ## known mistakes, made one by one in a copy: the tests must see each of them

@@ -10,7 +10,6 @@ writing a checkpoint.
 from __future__ import annotations
 
 import argparse
-import importlib
 import os
 import queue
 import signal
@@ -28,14 +27,6 @@ IDLE_SECONDS = 0.5
 """Time in which a process without a job ends by itself."""
 GRACE_SECONDS = 8
 """Time in which a process in the middle of a job can write a checkpoint."""
-WARM = (
-    "torch",
-    "pytorch_lightning",
-    "pipelines.training.loop.fit",
-    "pipelines.training.loop.module",
-    "transformers.models.auto",
-)
-"""Modules that are imported before the first job arrives, while the launcher still prepares it."""
 
 
 def main() -> int:
@@ -45,8 +36,7 @@ def main() -> int:
     cache = parser.parse_args().cache
     orders: queue.Queue[str | None] = queue.Queue()
     threading.Thread(target=_listen, args=(orders,), daemon=True).start()
-    for name in WARM:
-        importlib.import_module(name)
+    rank.import_libraries()  # before the first job arrives, while the launcher still prepares it
     if cache is not None and orders.empty():
         _compile(cache / COMPILED)
     while (order := orders.get()) is not None:
