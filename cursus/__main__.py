@@ -11,8 +11,10 @@ def main() -> None:
     """Run the command line, on the project around the current folder."""
     from flows.cli.app import app
     from pipelines.errors import CursusError
+    from pipelines.safety.garbage_collection import collect_rarely
     from tasks.environment import is_own_project, project_root
 
+    collect_rarely()
     try:
         root = project_root()
     except CursusError:

@@ -26,7 +26,7 @@ from pipelines.recipe.routes import REPORT, with_earlier
 from pipelines.reports.sections.compression import WITHIN
 from tasks.compression.answer import PICTURE, Measured, destination_of, keep
 from tasks.compression.planning import CompressionPlan, plan_compression
-from tasks.compression.request import check_labels, compression_request
+from tasks.compression.request import compression_request, for_labels
 from tasks.compression.selection import seconds_of
 from tasks.datasets.planning import make_plan, store_folder
 from tasks.datasets.prepared import Prepared
@@ -40,7 +40,10 @@ class CompressConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    model: str | None = Field(None, description="A stage, a registered model or a fingerprint; the champion if empty.")
+    model: str | None = Field(
+        None,
+        description="A stage, a registered model, a fingerprint or a classifier's folder; the champion if empty.",
+    )
     within: str = Field(EXAMPLE, description=f"Limits of size, time and lost score, for example {EXAMPLE}.")
     budget: str | None = Field(None, description="Time for training and measuring, for example 20m; none when empty.")
     dataset: str | None = Field(None, description="A dataset of params.yaml; that of the model when empty.")
@@ -91,7 +94,7 @@ def _carry_out(config: CompressConfig, root: Path) -> CompressResult:
         opened.enter_context(store.shared(progress.print_line))
         began, started = time.monotonic(), datetime.now(UTC)
         prepared = opened.enter_context(dataset_in_use(requested.request.dataset, root, progress))
-        check_labels(requested, prepared)
+        requested = for_labels(requested, prepared, root)
         planned = plan_compression(root, store, requested, prepared, budget, config.threads)
         identifier = f"{started:%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:4]}"
         with execution(

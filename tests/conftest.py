@@ -23,11 +23,14 @@ if "CURSUS_TEST_OPENVINO" not in os.environ:
     sys.modules.update(dict.fromkeys(("openvino", "nncf")))  # type: ignore[arg-type]  # as if they were not installed
 
 from pipelines.lineage.provenance import DataSource
+from pipelines.safety.garbage_collection import collect_rarely
 from tests import shared_folders, tiers  # noqa: F401  # before there are workers, which share its folder
 from tests.small_corpus import documents, write_tables
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
+
+collect_rarely()  # an eighth of the processor's time of the tests that compute
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest leaves out what `-m` does not ask for

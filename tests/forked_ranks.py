@@ -19,7 +19,7 @@ from unittest import mock
 import psutil
 
 from pipelines.recipe.job import Job
-from pipelines.training.ranks.worker import WARM
+from pipelines.training.ranks.rank import LIBRARIES
 from tasks.launchers import LauncherSession
 from tasks.launchers.environment import training_environment
 from tasks.launchers.following import last_error
@@ -102,4 +102,4 @@ def _rank(order: Path, number: int, count: int, rendezvous: Path | None, log: Pa
     sys.exit(rank.main(order, rendezvous))
 
 
-_CONTEXT.set_forkserver_preload([*WARM, "pipelines.training.ranks.rank", "torch.distributed"])
+_CONTEXT.set_forkserver_preload([*LIBRARIES, "pipelines.training.ranks.rank", "torch.distributed"])

@@ -13,23 +13,15 @@ SLOW = "slow_tier"
 """The marker of a test that starts servers, browsers, clusters, launchers or DVC, or that injects faults."""
 FLOWS = tuple(
     f"tests/flows/test_{name}.py"
-    for name in (
-        "claim",
-        "compress",
-        "lattice",
-        "left_behind",
-        "mistakes",
-        "notebook",
-        "promote",
-        "regime",
-        "reproduce",
-        "server_gone",
-        "together",
-    )
+    for name in ("claim", "compress", "lattice", "left_behind", "mistakes", "server_gone", "together")
 )
-"""Those that run flows; the others read them."""
+RUNS = tuple(f"tests/flows/test_{name}.py" for name in ("complete_runs", "notebook", "promote", "regime", "reproduce"))
+"""Those that run flows, in two halves that take as long, each on a checkout of its own; the others read them."""
+SERVERS = tuple(f"tests/tasks/servers/test_{name}.py" for name in ("pool", "schedule", "server_stopped", "up_and_down"))
+"""Those of the servers that start, stop and schedule, half of the time of all, with servers of their own."""
 SLOW_MODULES = (
     *FLOWS,
+    *RUNS,
     "tests/benchmarks/test_gpu.py",
     "tests/benchmarks/test_pacing.py",
     "tests/benchmarks/test_page.py",
@@ -55,6 +47,8 @@ TOGETHER: Mapping[str, str] = {
     "tests/tasks/servers/test_postgres": "postgres",
     "tests/tasks/servers/test_temporary_server": "temporary_server",
     **dict.fromkeys(FLOWS, "flows"),
+    **dict.fromkeys(RUNS, "runs"),
+    **dict.fromkeys(SERVERS, "starting_servers"),
     "tests/pipelines/judging/evaluations/": "evaluations",
     "tests/pipelines/serving/runtimes/": "runtimes",
     "tests/tasks/launchers/test_ray": "ray",
@@ -65,8 +59,8 @@ TOGETHER: Mapping[str, str] = {
 """Beginnings of paths → the group of what shares a cluster, servers, or models that are kept in memory."""
 SOONER = (
     "tests/tasks/servers/",
-    "tests/deploy/test_package.py",
     "tests/flows/",
+    "tests/deploy/test_package.py",
     "tests/pipelines/training/test_ranks",
     "tests/pipelines/training/test_resume",
     "tests/pipelines/recipe/test_recipes.py",

@@ -43,8 +43,8 @@ def compress(
     model: Annotated[
         str | None,
         typer.Argument(
-            help="A stage, a registered model, or a fingerprint's first digits; the dataset's champion, or else its "
-            "latest model, when not given.",
+            help="A stage, a registered model, a fingerprint's first digits, or the folder of a Hugging Face "
+            "classifier; the dataset's champion, or else its latest model, when not given.",
             autocompletion=model_names,
         ),
     ] = None,
@@ -78,7 +78,7 @@ def compress(
     from pipelines.lineage.store import Store
     from tasks.compression.answer import Measured, destination_of, keep
     from tasks.compression.planning import plan_compression
-    from tasks.compression.request import check_labels, compression_request
+    from tasks.compression.request import compression_request, for_labels
     from tasks.compression.selection import seconds_of
     from tasks.datasets.planning import store_folder
 
@@ -89,7 +89,7 @@ def compress(
     hold(store)
     previewer = Previewer(root, requested.request, store, lambda line: typer.echo(line, err=True))
     prepared = previewer.before(only=dry_run).prepared
-    check_labels(requested, prepared)
+    requested = for_labels(requested, prepared, root)
     planned = plan_compression(root, store, requested, prepared, seconds, threads)
     show_routes(planned)
     if dry_run:
@@ -104,7 +104,7 @@ def compress(
         from flows.process.execute import execute
 
         config = {
-            "model": requested.fingerprint,
+            "model": requested.model.reference,
             "within": within,
             "budget": budget,
             "dataset": dataset,

@@ -73,7 +73,7 @@ def _show_one(mapped: MappedSystem) -> None:
         ("to show", system.shows),
     ]
     if not mapped.implementations:
-        lines += [("recipe", mapped.recipes), ("missing", system.missing), ("plan", mapped.plan)]
+        lines += [("recipe", mapped.recipes), ("plan", mapped.plan)]
     for one, results in mapped.implementations:
         line = "{recipe}, stages {stages}" if len(one.stages) > 1 else "{recipe}, stage {stages}"
         lines.append(("recipe", message(line, recipe=one.recipe.name, stages=", ".join(one.stages))))

@@ -37,6 +37,7 @@ from pipelines.messages.translation import (
     preferred_language,
     translatable,
 )
+from pipelines.safety.garbage_collection import collect_rarely
 from pipelines.safety.parent_process import on_parent_exit
 from tasks.environment import project_root
 from tasks.servers.environment import DETECTED, environment_without_servers, prepare_environment
@@ -103,6 +104,7 @@ def main(name: str, config: str, answer: int) -> int:
     root = project_root()
     # a line that a server which has ended does not take: reported by SERVER_GONE, not by fragments among the progress
     logging.raiseExceptions = False
+    collect_rarely()
     try:
         accept_signals()
         prepare_environment(root)

@@ -1,9 +1,10 @@
 """The biattentive classification network: two texts, each read again with what the other says of its words (McCann et
 al. 2017, arXiv:1708.00107, §5).
 
-    a ─▶ backbone ─▶ ReLU ─▶ biLSTM ─▶ X ─┐ X, X − X′, X · X′ ─▶ biLSTM ─▶ pooling ─┐
-                                          ├ X′ = softmax(X Yᵀ) Y,  Y′ = softmax(Y Xᵀ) X  ├▶ maxout ─▶ scores
-    b ─▶ backbone ─▶ ReLU ─▶ biLSTM ─▶ Y ─┘ Y, Y − Y′, Y · Y′ ─▶ biLSTM ─▶ pooling ─┘
+    states X of one text, Y of the other: backbone, ReLU, biLSTM
+    X′ = softmax(X Yᵀ) Y                  what the other says of each word
+    [X, X − X′, X · X′]                   biLSTM, poolings; the same of Y
+    both texts side by side               maxout, scores
 
 A single text is its own other one. Pooling is maximum, mean, minimum and self-attention side by side. Unlike the
 paper's, the maxout layer is one, and no batch is normalised: an example's scores depend on no other example.

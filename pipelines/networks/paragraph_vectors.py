@@ -19,7 +19,7 @@ from pipelines.networks.attention_free import AttentionFreeModel, register_archi
 from pipelines.networks.word_vectors import OutputTable
 
 SMALLEST = 1e-10
-"""Added to sums of squared gradients before the first division by their root."""
+"""Added to sums of squared norms of gradients before the first division by their root."""
 
 
 class ParagraphVectorsConfig(PretrainedConfig):
@@ -39,7 +39,7 @@ class ParagraphVectorsConfig(PretrainedConfig):
     noise_words: int = 256
     """Noise words that stand for the noise distribution when a vector is inferred."""
     inference_steps: int = 30
-    inference_rate: float = 0.1
+    inference_rate: float = 1.0
     special_ids: list[int] | None = None
     """Ids of tokens that are no words."""
     pad_token_id: int | None = 0
@@ -120,13 +120,18 @@ def descend_paragraphs(
     vectors: Tensor, squares: Tensor, words: FlatWords, context: ParagraphContext, table: Tensor, noise: Tensor,
     weight: float, steps: int, rate: float,
 ) -> None:  # fmt: skip
-    """`steps` steps of AdaGrad on `vectors` [D, H], whose sums of squared gradients are `squares`, in place; `table`
-    and the context stay as they are."""
+    """`steps` steps down the gradient on `vectors` [D, H], in place; `table` and the context stay as they are.
+
+    A step is divided by the root of `squares` [D, 1], the squared norms of a paragraph's gradients so far (Streeter &
+    McMahan 2010, arXiv:1002.4862): a text of any length starts with a step of length `rate` in the direction of its
+    gradient. AdaGrad, which divides each element by its own root, gives elements that say little of a text as much
+    weight as those that tell it from others.
+    """
     for _ in range(steps):
         inputs = context.base + context.share * vectors[words.paragraphs]
         gradient = contrast(inputs, words.ids, table, noise, weight).inputs * context.share
         summed = torch.zeros_like(vectors).index_add_(0, words.paragraphs, gradient)
-        squares.addcmul_(summed, summed)
+        squares.add_(summed.square().sum(1, keepdim=True))
         vectors.sub_(rate * summed / (squares + SMALLEST).sqrt())
 
 
@@ -173,7 +178,7 @@ class ParagraphVectorsModel(ParagraphVectorsPreTrainedModel):
 
     @torch.no_grad()
     def infer(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-        """[B, H]: from 0, steps of AdaGrad on the loss of a row's words, the same for every row whatever is beside it.
+        """[B, H]: from 0, steps down the loss of a row's words, the same for every row whatever is beside it.
 
         Padding and special tokens are no words; a row without words has a vector of 0.
         """
@@ -187,11 +192,13 @@ class ParagraphVectorsModel(ParagraphVectorsPreTrainedModel):
             inferred = vectors[rows]
             table = (self.embeddings if self.outputs is None else self.outputs).weight.float()
             inner = None if self.outputs is None else self.embeddings.weight.float()
-            context = paragraph_context(inner, words, self.config.window)
+            averages = paragraph_context(inner, words, self.config.window)
+            context = ParagraphContext(*(part.to(inferred) for part in averages))
+            squares = inferred.new_zeros(len(rows), 1)
             weight = self.config.samples / len(self.noise)
             descend_paragraphs(
-                inferred, torch.zeros_like(inferred), words, ParagraphContext(*(one.to(inferred) for one in context)),
-                table, self.noise, weight, self.config.inference_steps, self.config.inference_rate,
+                inferred, squares, words, context, table, self.noise, weight, self.config.inference_steps,
+                self.config.inference_rate,
             )  # fmt: skip
             vectors[rows] = inferred
         return vectors

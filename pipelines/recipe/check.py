@@ -98,14 +98,23 @@ def _check_start(stage: Stage, resolve: Callable[[str], Stage]) -> Problem | Non
             return "start", f"stage {start!r} is of kind {before.kind} and produces no model; name a stage that does"
         if problem := check_head_start(stage, resolve) or unlike_start(stage, before.backbone):
             return problem
-    elif isinstance(start, Checkpoint) and stage.kind is not Kind.PRETRAIN:
-        return "start", "only a pretrain stage starts from a checkpoint; let this stage start from that pretrain stage"
+    elif isinstance(start, Checkpoint) and stage.kind is not Kind.PRETRAIN and not _is_finished(stage):
+        return (
+            "start",
+            "only a pretrain stage starts from a checkpoint, or a finetune stage with budget: {tokens: 0}, which takes "
+            "a classifier over as it is; let this stage start from that pretrain stage",
+        )
     elif isinstance(start, Checkpoint) and (problem := unlike_checkpoint(stage, start)):
         return problem
     for teacher in dict.fromkeys(view.teacher for view in line_views(stage).values()):
         if teacher is not None:
             resolve(teacher)
     return None
+
+
+def _is_finished(stage: Stage) -> bool:
+    """Whether a stage takes a model over as it is, and answers the task with it."""
+    return stage.kind is Kind.FINETUNE and stage.budget.tokens == 0
 
 
 def _check_corpus(stage: Stage, setting: Setting) -> Problem | None:
@@ -146,7 +155,7 @@ def _check_parts(stage: Stage) -> Problem | None:
         return unfit
     if stage.trains and stage.budget.tokens is None and stage.budget.epochs is None:
         return "budget", "give tokens or epochs"
-    if stage.kind is Kind.FINETUNE and stage.budget.epochs is None:
+    if stage.kind is Kind.FINETUNE and stage.budget.epochs is None and not _is_finished(stage):
         return "budget", "a finetune stage counts in epochs"
     if stage.kind is Kind.COMPRESS and not stage.compression:
         return "compression", "a compress stage needs at least one compression"

@@ -123,7 +123,9 @@ class FinishedModel:
     stages: Mapping[str, Mapping[str, Any]]
     """Name → stage as a recipe would write it; the model itself is `TEACHER`, its ancestors come before it."""
     steps: Mapping[str, Step]
-    """The same names → the finished step."""
+    """The same names → the finished step; empty for a model from elsewhere, whose one stage is still to be computed."""
+    training: Mapping[str, Any] = field(default_factory=dict)
+    """Keys of a stage that trains, for routes that say `like: teacher`, where the model was not trained here."""
 
     @property
     def corpus(self) -> list[str]:
@@ -166,7 +168,7 @@ class _Assembled(Library):
         stages: dict[str, Any] = {stage: deepcopy(dict(values)) for stage, values in model.stages.items()}
         locations: dict[KeyPath, str] = {}
         for route in routes:
-            stages |= deepcopy(dict(route.stages))
+            stages |= {name: _trained(stage, model.training) for name, stage in deepcopy(dict(route.stages)).items()}
             locations |= {path: where for path, where in route.locations.items() if path[:1] == ("stages",) != path}
         stages[REPORT] = {
             "kind": "evaluate",
@@ -176,6 +178,17 @@ class _Assembled(Library):
         }
         values = {"name": COMPRESS, "description": "routes to a smaller model", "stages": stages}
         return Document(COMPRESS, values, locations)
+
+
+def _trained(stage: Any, training: Mapping[str, Any]) -> Any:
+    """A stage as written, with the keys of `training` that it does not have itself, if it is like the teacher."""
+    if not training or not isinstance(stage, dict) or stage.get("like") != TEACHER:
+        return stage
+    merged = {**deepcopy(dict(training)), **stage}
+    for key, value in training.items():
+        if isinstance(value, dict) and isinstance(stage.get(key), dict) and "tokens" not in stage[key]:
+            merged[key] = {**value, **stage[key]}  # but a budget in tokens, mostly of none, has no epochs
+    return merged
 
 
 def fitting(

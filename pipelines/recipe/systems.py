@@ -38,8 +38,6 @@ class PublishedSystem(StrictModel):
     """`arXiv:…` or `doi:…`; author and year where there is neither; empty where no paper is named."""
     shows: str
     """What a recipe of the system must show."""
-    missing: str = ""
-    """Defining part that the nearest recipe lacks; empty where a recipe has them all, or none is near."""
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""Checks and redaction that never affect a computed result."""
+"""Checks, redaction, and how a process begins and ends: nothing here affects a computed result."""

@@ -13,12 +13,22 @@ from pipelines.errors import CursusError
 from pipelines.lineage.store import Store
 from pipelines.networks.folder import read_json
 from pipelines.recipe.folders import RecipeFolders
-from pipelines.recipe.routes import COMPRESS, TEACHER, Route, RoutesOver, fitting, read_routes, with_earlier
+from pipelines.recipe.routes import (
+    COMPRESS,
+    TEACHER,
+    FinishedModel,
+    Route,
+    RoutesOver,
+    fitting,
+    read_routes,
+    with_earlier,
+)
 from pipelines.serving.runtimes import runtimes_by_name
 from pipelines.task_families.labelled_tables import MAIN
 from tasks.compression.finished import finished_model
+from tasks.compression.foreign import FAMILIES, ForeignClassifier, is_foreign
 from tasks.datasets.libraries import recipes_for, setting_of_dataset
-from tasks.datasets.planning import Request, store_folder
+from tasks.datasets.planning import Request, resolve_request, store_folder
 from tasks.datasets.prepared import Prepared
 from tasks.models.ancestry import resolve
 from tasks.models.default import default_model
@@ -28,18 +38,39 @@ SUITE: tuple[Mapping[str, Any], ...] = ({"name": "scores"}, {"name": "saved_size
 
 
 @dataclass(frozen=True)
+class ModelToCompress:
+    """The model that is to become smaller."""
+
+    finished: FinishedModel
+    title: str
+    """The model as it was named, or why it was chosen."""
+    dataset: str
+    folder: Path
+    reference: str
+    """What names it in another process: its fingerprint, or its folder."""
+    foreign: ForeignClassifier | None = None
+    """The same, if it was trained elsewhere."""
+
+
+@dataclass(frozen=True)
 class CompressionRequest:
     """A model to compress, and the routes that fit it."""
 
     request: Request
-    fingerprint: str
-    title: str
-    """The model as it was named, or why it was chosen."""
-    folder: Path
+    model: ModelToCompress
     unfit: Mapping[str, str]
     """Route that does not fit the model or its dataset → the reason."""
     named: bool = False
     """Whether the routes were requested by name."""
+
+    @property
+    def title(self) -> str:
+        return self.model.title
+
+    @property
+    def fingerprint(self) -> str:
+        """The model's in the store, or the digest of a folder from elsewhere."""
+        return self.model.finished.fingerprint
 
     @property
     def routes(self) -> tuple[Route, ...]:
@@ -72,34 +103,17 @@ def compression_request(
     named: Sequence[str] = (),
     runtimes: Sequence[str] = (),
 ) -> CompressionRequest:
-    """The request to compress `model`: a registered model, a stage, the first digits of a fingerprint, or, for None,
-    the model that `cursus predict` would use. `named` are routes, all that fit if empty;
-    `runtimes` those to measure beside torch, all of the machine if empty.
+    """The request to compress `model`: a registered model, a stage, the first digits of a fingerprint, the folder of a
+    Hugging Face classifier, or, for None, the model that `cursus predict` would use. `named` are routes, all that fit
+    if empty; `runtimes` those to measure beside torch, all of the machine if empty.
 
-    Raises CursusError where no route fits, and for an unknown model, dataset, route or runtime.
+    Raises CursusError where no route fits, for an unknown model, dataset, route or runtime, and for a folder that holds
+    no classifier that routes can start from.
     """
-    store = Store(store_folder(root))
-    if model is not None and Path(model).is_dir():
-        raise CursusError(
-            f"{model}: a folder has neither data nor lineage, which routes train on; compress a model of this project "
-            "(a stage, a fingerprint, a registered name). A checkpoint from elsewhere becomes one with a recipe whose "
-            "first stage has `start: {checkpoint: ...}`"
-        )
-    if model is None:
-        chosen = default_model(root, store, dataset)
-        fingerprint, title = chosen.fingerprint, f"{chosen.why} {chosen.fingerprint[:8]}"
-    else:
-        fingerprint = resolve(root, store, model)[1]
-        title = fingerprint[:8] if fingerprint.startswith(model) else f"{model} {fingerprint[:8]}"
-    finished = finished_model(store, fingerprint)
-    own = next(iter(finished.steps[TEACHER].data.values())).dataset
-    name, settings = dataset or own, load_settings(root)
-    if name not in settings:
-        raise CursusError(f"params.yaml has no dataset {name!r}, which {title} needs.{did_you_mean(name, settings)}")
+    foreign = model is not None and is_foreign(model)
+    chosen = _folder(root, str(model), dataset) if foreign else _stored(root, model, dataset)
+    finished, name = chosen.finished, chosen.dataset
     setting = setting_of_dataset(root, name)
-    family = finished.steps[TEACHER].family.name
-    if name != own and setting.family != family:
-        raise CursusError(f"{title} answers {family}, and the task of {name} is {setting.family}; choose other --data")
     known = read_routes(RecipeFolders.of_project(root))
     for one in named:
         if one not in known:
@@ -111,26 +125,67 @@ def compression_request(
     suite = (*SUITE[:-1], {**SUITE[-1], "runtimes": list(runtimes)}) if runtimes else SUITE
     fits, unfit = fitting(finished, requested, recipes_for(root, name), setting, suite)
     if not fits:
-        raise CursusError(f"no route fits {title}. {_reasons(unfit)}")
+        raise CursusError(f"no route fits {chosen.title}. {_reasons(unfit)}")
     request = Request(name, COMPRESS, (), False, {}, reduces=True, routes=RoutesOver(finished, tuple(fits), suite))
-    return CompressionRequest(request, fingerprint, title, store.folder(fingerprint), unfit, bool(named))
+    return CompressionRequest(request, chosen, unfit, bool(named))
+
+
+def _stored(root: Path, model: str | None, dataset: str | None) -> ModelToCompress:
+    """A model of this project."""
+    store = Store(store_folder(root))
+    if model is None:
+        chosen = default_model(root, store, dataset)
+        fingerprint, title = chosen.fingerprint, f"{chosen.why} {chosen.fingerprint[:8]}"
+    else:
+        fingerprint = resolve(root, store, model)[1]
+        title = fingerprint[:8] if fingerprint.startswith(model) else f"{model} {fingerprint[:8]}"
+    finished = finished_model(store, fingerprint)
+    own = next(iter(finished.steps[TEACHER].data.values())).dataset
+    name, settings = dataset or own, load_settings(root)
+    if name not in settings:
+        raise CursusError(f"params.yaml has no dataset {name!r}, which {title} needs.{did_you_mean(name, settings)}")
+    family, other = finished.steps[TEACHER].family.name, setting_of_dataset(root, name).family
+    if name != own and other != family:
+        raise CursusError(f"{title} answers {family}, and the task of {name} is {other}; choose other --data")
+    return ModelToCompress(finished, title, name, store.folder(fingerprint), fingerprint)
+
+
+def _folder(root: Path, model: str, dataset: str | None) -> ModelToCompress:
+    """A classifier that was trained elsewhere."""
+    foreign = ForeignClassifier.read(model)
+    name = resolve_request(root, dataset, None, (), smoke=False).dataset
+    family = setting_of_dataset(root, name).family
+    if family not in FAMILIES:
+        raise CursusError(
+            f"{model} answers the classification of texts or of pairs, and the task of {name} is {family}; choose "
+            "other --data"
+        )
+    return ModelToCompress(foreign.model(), model, name, foreign.folder, str(foreign.folder), foreign)
 
 
 def _reasons(reasons: Mapping[str, str]) -> str:
     return "; ".join(f"{route}: {reason}" for route, reason in reasons.items())
 
 
-def check_labels(compression: CompressionRequest, prepared: Prepared) -> None:
-    """Raise CursusError where the dataset has classes of texts that the model does not know."""
-    routes = compression.request.routes
+def for_labels(compression: CompressionRequest, prepared: Prepared, root: Path) -> CompressionRequest:
+    """The same request, on the classes that the prepared dataset has: those of a model from elsewhere in their order.
+
+    Raises CursusError where the dataset has classes of texts that the model does not know.
+    """
+    model, routes = compression.model, compression.request.routes
     assert routes is not None
-    model = routes.model
-    if model.corpus != [MAIN] or not model.steps[TEACHER].family.is_single_text:
-        return
-    named = read_json(compression.folder / "config.json").get("id2label") or {}
+    if model.foreign is not None:
+        finished = model.foreign.in_order(prepared.labels, root)
+        request = replace(compression.request, routes=replace(routes, model=finished))
+        return replace(compression, request=request, model=replace(model, finished=finished))
+    finished = model.finished
+    if finished.corpus != [MAIN] or not finished.steps[TEACHER].family.is_single_text:
+        return compression
+    named = read_json(model.folder / "config.json").get("id2label") or {}
     known, given = set(map(str, named.values())), set(prepared.labels)
     if known and not given <= known:
         raise CursusError(
             f"{compression.title} knows the classes {', '.join(sorted(known))}, and the dataset {prepared.name} has "
             f"{', '.join(sorted(given - known))}; choose a dataset of the same task with --data"
         )
+    return compression

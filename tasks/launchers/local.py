@@ -15,8 +15,9 @@ from typing import Self
 from pydantic import Field
 
 from pipelines.lineage import hardware
+from pipelines.lineage.store import Store
 from pipelines.recipe.job import Job
-from tasks.environment import state_folder
+from tasks.environment import STORE, state_folder
 from tasks.launchers import Launcher, LauncherSession
 from tasks.launchers.child import Child
 from tasks.launchers.devices import devices, devices_held, devices_required
@@ -120,4 +121,5 @@ class LocalSession(LauncherSession):
 
 
 def _worker(root: Path, log: Path, held: tuple[str, ...] = ()) -> Child:
-    return Child(root, log, ("pipelines.training.ranks.worker",), serves_many=True, held=held)
+    cache = () if held else ("--cache", str(Store(root / STORE).tokens))
+    return Child(root, log, ("pipelines.training.ranks.worker", *cache), serves_many=True, held=held)

@@ -168,7 +168,7 @@ def _rows(mapped: MappedSystem) -> Iterator[list[str]]:
     head = [f"{name} ({_linked(mapped.origin)})" if mapped.origin else name, system.shows]
     if not mapped.implementations:
         plan = f" (plan: {mapped.plan})" if mapped.plan else ""
-        yield [*head, NO_RECIPE + (f": {system.missing}" if system.missing else "") + plan, "", "", "", "", ""]
+        yield [*head, NO_RECIPE + plan, "", "", "", "", ""]
     for one, results in mapped.implementations:
         recipe = f"[{one.recipe.name}](../{RECIPES}/{one.recipe.name}.yaml) · {', '.join(one.stages)}"
         for result in results:

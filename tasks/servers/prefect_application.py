@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.lineage.locks import Lock
+from pipelines.safety.garbage_collection import collection_paused
 from tasks.servers.lists import OpenLists
 from tasks.servers.same_origin import SameOriginOnly
 from tasks.servers.suggestions import Suggestions
@@ -50,10 +51,11 @@ def starting(home: Path) -> Iterator[None]:
 def create_application() -> ASGIApp:
     """Prefect's API and UI, as its settings in the environment say, behind `SameOriginOnly`, with `Suggestions`,
     `OpenLists`, automations that notify the checkout's own addresses alone, and requests that write in turns."""
-    from prefect.server.api.server import create_app
+    with collection_paused():
+        from prefect.server.api.server import create_app
 
-    from tasks.servers.notification import restrict_actions
-    from tasks.servers.sqlite_transactions import write_in_turns
+        from tasks.servers.notification import restrict_actions
+        from tasks.servers.sqlite_transactions import write_in_turns
 
     restrict_actions()
     write_in_turns()

@@ -87,6 +87,7 @@ def test_channels_move_with_their_tokens(name: str, batch: Arrays, seed: int) ->
 def test_what_is_hidden_is_what_is_asked(name: str, batch: Arrays, seed: int) -> None:
     part = build(members("corruptions")[name])
     assert isinstance(part, Corruption)
+    batch |= {key: batch[Field.INPUT_IDS] % 3 for key in part.needs - batch.keys() if key.is_channel}
     given = part.apply(batch, token_ids(), np.random.default_rng(seed))
     ids, clean, positions = given[Field.INPUT_IDS], batch[Field.INPUT_IDS], given[Field.MASKED_POSITIONS]
     assert (np.diff(positions) > 0).all(), "positions ascend, each once"

@@ -5,13 +5,12 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from benchmarks.faults.code import EXECUTED, RECIPES, code, steps_of
-from pipelines.lineage.source import closure
+from benchmarks.faults.code import RECIPES, code, executed, steps_of
 
 
 def test_what_holds_results_and_serves_is_part_of_it_and_pages_of_records_are_not() -> None:
-    executed = frozenset[str]().union(*(closure(module) for module in EXECUTED))
-    assert executed >= {
+    modules = executed()
+    assert modules >= {
         "flows.regime",
         "pipelines.lineage.store",
         "pipelines.training.checkpoints",
@@ -20,7 +19,8 @@ def test_what_holds_results_and_serves_is_part_of_it_and_pages_of_records_are_no
         "tasks.tracking.outbox",
         "tasks.tracking.registry",
     }
-    assert not executed & {"tasks.records.claims_page", "tasks.compression.answer", "flows.lattice"}
+    assert not modules & {"tasks.records.claims_page", "tasks.compression.answer", "flows.lattice"}
+    assert not any(one.startswith(("pipelines.recipe", "pipelines.reports")) for one in modules)
 
 
 def test_a_changed_recipe_of_the_campaign_changes_it(tmp_path: Path) -> None:

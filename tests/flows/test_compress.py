@@ -57,7 +57,7 @@ def test_a_model_that_is_itself_compressed_is_refused(cursus: Cursus, checkout: 
     refused = cursus("compress", small[:12], "--within", "1 MB")
     assert refused.returncode == 2 and "is itself compressed (select_layers in stage small)" in refused.stderr
     folder = cursus("compress", "recipes", "--within", "1 MB")
-    assert folder.returncode == 2 and "recipes: a folder has neither data nor lineage" in folder.stderr
+    assert folder.returncode == 2 and "checkpoint 'recipes': no config.json in recipes" in folder.stderr
 
 
 def test_routes_are_planned_computed_once_kept_and_predicted_with(

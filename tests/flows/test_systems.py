@@ -37,9 +37,9 @@ def test_one_system_is_shown_in_full() -> None:
     assert all(part in shown for part in ("arXiv:2003.10555, 2020", "E. Transformers", "electra, stage classify"))
     assert "claim     electra/electra_against_bert: " in shown and "docs/claims.md" in shown
     assert "why       budget: 3 to 6 M tokens a stage" in shown
-    lacking = next(one for one in known_systems(RECIPES).values() if one.missing)
-    shown = output(lacking.id)
-    assert "no recipe yet" in shown and lacking.missing.split()[0] in shown.partition("missing")[2]
+    planned, plan = next(iter(read_plans(ROOT).rows.items()))
+    shown = output(planned)
+    assert "no recipe yet" in shown and plan.axes[0] in shown.partition("plan")[2]
 
 
 def test_an_unknown_system_is_one_sentence() -> None:

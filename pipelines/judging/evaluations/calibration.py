@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import Field
 
@@ -43,6 +43,11 @@ class CalibrationEvaluation(Evaluation, name="calibration"):
     """Bins of the calibration error."""
     points: int = Field(10, ge=2, le=50)
     """Points of the reliability diagram, each with the same number of texts."""
+    resamples: int = Field(RESAMPLES, ge=20, le=1_000_000)
+    """Resampled tables of every interval."""
+
+    def tiny(self) -> Self:
+        return self.model_copy(update={"resamples": 20})
 
     def measure(self, context: EvaluationContext) -> dict[str, Any]:
         """Raises RecipeError for a stage whose model gives no class probabilities."""
@@ -58,12 +63,12 @@ class CalibrationEvaluation(Evaluation, name="calibration"):
             record: dict[str, Any] = {
                 "stage": stage,
                 "seeds": [subject.seed for subject in models],
-                "ece": {kind: error(score, rows, context.seed) for kind, score in scores.items()},
-                "overconfidence": interval(_overconfidence, rows, context.seed).record(),
-                "brier": interval(partial(_mean, BRIER), rows, context.seed, reach=2.0).record(),
+                "ece": {kind: error(score, rows, context.seed, self.resamples) for kind, score in scores.items()},
+                "overconfidence": interval(_overconfidence, rows, context.seed, self.resamples).record(),
+                "brier": interval(partial(_mean, BRIER), rows, context.seed, self.resamples, reach=2.0).record(),
             }
             for name, column in (("confidence", CONFIDENCE), ("accuracy", CORRECT)):
-                record[name] = interval(partial(_mean, column), rows, context.seed).record()
+                record[name] = interval(partial(_mean, column), rows, context.seed, self.resamples).record()
             record["diagram"] = diagram(np.concatenate(rows), self.points)
             headline[f"ece/{stage}"] = record["ece"]["equal_mass"]["mean"]
             headline[f"brier/{stage}"] = record["brier"]["mean"]
@@ -72,7 +77,7 @@ class CalibrationEvaluation(Evaluation, name="calibration"):
             "ece": list(scores),
             "bins": self.bins,
             "examples": len(context.rows),
-            "resamples": RESAMPLES,
+            "resamples": self.resamples,
             "stages": stages,
             "headline": headline,
         }

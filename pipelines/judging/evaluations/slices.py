@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import Field
 
@@ -53,6 +53,11 @@ class SlicesEvaluation(Evaluation, name="slices"):
     """Metric of every slice; None for the family's first."""
     classes: int = Field(30, ge=1, le=100_000)
     """Classes shown, most frequent first."""
+    resamples: int = Field(RESAMPLES, ge=20, le=1_000_000)
+    """Resampled tables of every interval."""
+
+    def tiny(self) -> Self:
+        return self.model_copy(update={"resamples": 20})
 
     def measure(self, context: EvaluationContext) -> dict[str, Any]:
         """Raises RecipeError for a metric that the family does not have."""
@@ -73,14 +78,23 @@ class SlicesEvaluation(Evaluation, name="slices"):
         return {
             "metric": metric,
             "examples": len(lengths),
-            "resamples": RESAMPLES,
+            "resamples": self.resamples,
             "slices": [
-                {"by": by, "unit": unit, "groups": [_scored(context, group, score) for group in groups]}
+                {"by": by, "unit": unit, "groups": [self._scored(context, group, score) for group in groups]}
                 for by, (unit, groups) in parts.items()
                 if len(groups) > 1
             ],
             "classes": self._classes(context),
         }
+
+    def _scored(self, context: EvaluationContext, group: Slice, score: Score) -> dict[str, Any]:
+        """Name and size of a slice, and its score under every stage; no scores if it is too small."""
+        scores = {}
+        if len(group.rows) >= SMALLEST:
+            for stage, models in context.task_models.items():
+                statistics = [context.statistics(subject)[group.rows] for subject in models]
+                scores[stage] = interval(score, statistics, context.seed, self.resamples).record()
+        return {"name": group.name, "examples": len(group.rows), "stages": scores}
 
     def _classes(self, context: EvaluationContext) -> list[dict[str, Any]]:
         labels = set(context.labels)
@@ -164,13 +178,3 @@ def word_units(text: str) -> list[str]:
 
 def _known(context: EvaluationContext) -> frozenset[str]:
     return frozenset(word for row in context.examples("train") for word in word_units(context.family.text(row)))
-
-
-def _scored(context: EvaluationContext, group: Slice, score: Score) -> dict[str, Any]:
-    """Name and size of a slice, and its score under every stage; no scores if it is too small."""
-    scores = {}
-    if len(group.rows) >= SMALLEST:
-        for stage, models in context.task_models.items():
-            statistics = [context.statistics(subject)[group.rows] for subject in models]
-            scores[stage] = interval(score, statistics, context.seed, RESAMPLES).record()
-    return {"name": group.name, "examples": len(group.rows), "stages": scores}

@@ -32,9 +32,10 @@ class ParagraphVectorsBackbone(UnboundedBackbone, name="paragraph_vectors"):
     window: int = Field(5, ge=1)
     """Neighbours on each side of a word, in `dm`."""
     inference_steps: int = Field(30, ge=1, le=10_000)
-    """Steps of AdaGrad that infer the vector of a text."""
-    inference_rate: float = Field(0.1, gt=0)
-    """Their rate."""
+    """Steps down the gradient that infer the vector of a text."""
+    inference_rate: float = Field(1.0, gt=0)
+    """Length of the first one; each later one is divided by the root of the summed squares of all gradients
+    before."""
 
     @property
     def offers(self) -> frozenset[Ability]:

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from pydantic import Field as Option
 
 from pipelines.parts.heads import Batch
-from pipelines.parts.heads.class_labels import class_labels
 from pipelines.parts.heads.class_scores import ClassScoresHead
-from pipelines.parts.heads.pooled_text import PAIR, EncodedTexts, is_pair
-from pipelines.parts.heads.token_rows import column, refuse_empty, token_rows
-from pipelines.task_families.tokenized import RowTexts
-from pipelines.vocabulary import Field, Signal
+from pipelines.parts.heads.pooled_text import is_pair
+from pipelines.parts.heads.siamese_classification import SiameseClassificationHead
+from pipelines.vocabulary import Signal
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
@@ -61,15 +58,4 @@ class BiattentiveClassificationHead(ClassScoresHead, name="biattentive_classific
         *,
         answers: bool = True,
     ) -> EncodedExamples:
-        names = PAIR if is_pair(task) else ("text",)
-        each = [column(examples, name) for name in names]
-        texts: list[str] = [text for together in zip(*each, strict=True) for text in together]
-        numbers = np.repeat(np.arange(len(examples)), len(names)).tolist()
-        columns = [(name,) for name in names] * len(examples)
-        sources = RowTexts.of(task.annotations, examples, numbers, [(text,) for text in texts], columns)
-        rows = token_rows(texts, tokenizer, length, sources=sources)
-        refuse_empty(rows, examples, numbers)
-        encoded = EncodedTexts(examples, rows, len(names))
-        if answers:
-            encoded.values[Field.LABELS] = class_labels(examples, task)
-        return encoded
+        return SiameseClassificationHead().encode(examples, task, tokenizer, length, answers=answers)

@@ -10,12 +10,30 @@ A SIGTERM to any rank makes all of them write a checkpoint together and exit wit
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import sys
 from pathlib import Path
 
+from pipelines.safety.garbage_collection import collection_paused
+
 MISTAKE = 2
 """Exit status after a user's mistake."""
+LIBRARIES = (
+    "torch",
+    "pytorch_lightning",
+    "pipelines.training.loop.fit",
+    "pipelines.training.loop.module",
+    "transformers.models.auto",
+)
+"""Modules that every training job imports."""
+
+
+def import_libraries() -> None:
+    """Import what training needs, once, at the start of a process."""
+    with collection_paused():
+        for name in LIBRARIES:
+            importlib.import_module(name)
 
 
 def main(order: Path, rendezvous: Path | None = None) -> int:
@@ -56,4 +74,5 @@ if __name__ == "__main__":
     parser.add_argument("order", type=Path)
     parser.add_argument("--meet", type=Path, dest="rendezvous")
     arguments = parser.parse_args()
+    import_libraries()
     sys.exit(main(arguments.order, arguments.rendezvous))

@@ -245,7 +245,7 @@ REFUSED = {
     ),
     "no form": (
         "system: tuned, data: docstrings",
-        "known: a claim has `system` and `baseline`, or a form: falls_with_shift, gains_more",
+        "known: a claim has `system` and `baseline`, or a form: exceeds, falls_with_shift",
     ),
     "a misspelt form": (
         "in_ordr: [tuned, frozen_mix], data: docstrings",

@@ -57,14 +57,6 @@ def test_a_shipped_recipe_states_its_systems(name: str) -> None:
         assert set(recipe.system_stages) == set(recipe.systems), f"{name}: which stages are which system?"
 
 
-def test_what_is_missing_is_written_only_where_no_recipe_has_everything() -> None:
-    implemented = implementations(map(shipped, SHIPPED.names()))
-    for system in known_systems(RECIPES).values():
-        assert not (system.missing and system.id in implemented), f"{system.id}: it is implemented, and lacks a part?"
-        named = re.findall(r"recipe `(\w+)`", system.missing)
-        assert bool(named) == bool(system.missing) and set(named) <= set(SHIPPED.names())
-
-
 def test_the_list_is_no_recipe(tmp_path: Path) -> None:
     found = library(tmp_path)
     assert found.names() == ["good"] and "systems" not in SHIPPED.names()

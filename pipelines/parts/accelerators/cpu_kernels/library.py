@@ -9,6 +9,7 @@ a digest of its bytes, so that a damaged one is not loaded. The library is used 
 from __future__ import annotations
 
 import ctypes
+import errno
 import hashlib
 import logging
 import os
@@ -22,6 +23,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from pipelines.errors import CursusError
 from pipelines.lineage import hardware
 from pipelines.lineage.fingerprint import digest_file
 
@@ -35,8 +37,10 @@ COMPILER_OPTIONS = (
 )  # fmt: skip
 WIDE_VECTORS = "-mprefer-vector-width=512"
 """Without this option compilers use vectors half as wide."""
-COMPILE_SECONDS = 60.0
-"""Timeout of a compilation in seconds; it takes about two."""
+COMPILE_SECONDS = 1800.0
+"""Timeout of the compiler; it takes about two seconds of an idle machine. A process that went on without the kernels
+would compute other numbers, so that results would depend on what else the machine does."""
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 POINTER, SIZE, SEED, SHARE, REAL, FLAG = c_void_p, c_ssize_t, c_uint64, c_uint32, c_float, c_int
 """Types of a kernel's arguments: tensors as `data_ptr()`, sizes, seeds, shares in units of 1/65,536, floats, small
@@ -73,7 +77,8 @@ class Kernel:
 def open_library(folder: Path) -> bool:
     """Load the kernels from `folder`, compiling them first if needed.
 
-    False, with the reason in the log, where that fails.
+    False, with the reason in the log, where this machine can never do that. Raises CursusError for a compiler that does
+    not end, and OSError for a disk without space: later it could, and the numbers would be others.
     """
     global _library
     if _library is not None:
@@ -87,8 +92,17 @@ def open_library(folder: Path) -> bool:
     try:
         identity = _identity(compiler)
         library = ctypes.CDLL(str(_undamaged(folder, identity) or _compile(compiler, folder, identity)))
+    except subprocess.TimeoutExpired:
+        raise CursusError(
+            f"{compiler} has not compiled the CPU kernels in {COMPILE_SECONDS / 60:.3g} minutes; run again when this "
+            "machine has less to do, or take the compiler out of PATH to compute with torch's own kernels"
+        ) from None
     except (OSError, subprocess.SubprocessError) as error:
+        if getattr(error, "errno", None) in NO_SPACE:
+            raise
         error_output = getattr(error, "stderr", None) or error
+        if os.strerror(errno.ENOSPC) in str(error_output):  # the compiler found no space
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder)) from None
         log.warning(
             "the CPU kernels cannot be compiled or loaded, torch's own kernels compute instead: %s", error_output
         )

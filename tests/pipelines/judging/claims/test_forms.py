@@ -176,6 +176,19 @@ def test_a_shift_costs_what_training_there_would_have_gained() -> None:
     assert more.verdict == "not reproduced"
 
 
+def test_a_figure_that_is_a_comparison_itself_exceeds_a_number() -> None:
+    falls = RecordedFigure("fall", "falls", row_mean, bounds=(-1.0, 1.0))
+    samples = {"a": [np.linspace(-0.1, 0.5, 60)[:, None] + 0.01 * seed for seed in range(3)]}
+    (one,) = judged(read_form("exceeds", "a"), falls, samples)
+    assert one.interval.value == pytest.approx(0.21) and one.verdict == "reproduced" and one.at_least == 0
+    mean = estimate(falls, MeasuredSide(samples["a"], "", row_mean), 0)
+    assert (one.interval.low, one.interval.high) == (pytest.approx(mean.low), pytest.approx(mean.high))
+    (more,) = judged(read_form("exceeds", {"system": "a", "at_least": 0.5}), falls, samples)
+    assert more.verdict == "not reproduced"
+    (unsure,) = judged(read_form("exceeds", {"system": "a", "at_least": 0.2}), falls, samples)
+    assert unsure.verdict == "cannot tell at this scale"
+
+
 @pytest.mark.parametrize(
     ("low", "high", "at_least", "verdict"),
     [

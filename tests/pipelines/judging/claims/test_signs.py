@@ -43,6 +43,8 @@ FORMS: dict[str, tuple[Any, dict[str, float], dict[str, float]]] = {
         {"a@system": MIDDLE, "b@system": MIDDLE, "a@baseline": HIGH, "b@baseline": LOW},
     ),
 }
+COMPARISONS = {"exceeds": ({"system": "a", "at_least": 0.5}, {"a": HIGH}, {"a": LOW})}
+"""Of figures that are comparisons themselves: their sign says which side is which, so that none is better lower."""
 SPREAD = {"steadier": ({"system": "a", "baseline": "b"}, {"a": 0.01, "b": 0.2}, {"a": 0.2, "b": 0.01})}
 
 
@@ -65,7 +67,16 @@ def contrasts(form: ClaimForm, samples: dict[str, Sequence[np.ndarray]], lower: 
 
 
 def test_no_form_is_forgotten() -> None:
-    assert {*FORMS, *SPREAD} == set(ClaimForm.members)
+    assert {*FORMS, *COMPARISONS, *SPREAD} == set(ClaimForm.members)
+
+
+@pytest.mark.parametrize("name", COMPARISONS)
+def test_a_comparison_holds_above_its_number_and_fails_below(name: str) -> None:
+    options, holds, fails = COMPARISONS[name]
+    for levels, verdict in ((holds, "reproduced"), (fails, "not reproduced")):
+        samples: dict[str, Sequence[np.ndarray]] = {key: models(level, False) for key, level in levels.items()}
+        (found,) = contrasts(read_form(name, options), samples, False)
+        assert found.verdict == verdict and found.interval.value == pytest.approx(levels["a"], abs=0.02)
 
 
 @pytest.mark.parametrize("lower", [False, True], ids=["more is better", "less is better"])

@@ -37,6 +37,8 @@ def part(**settings: object) -> Evaluation:
         ({"name": "perplexity", "texts": 10, "length": 256}, [ForwardPasses(10, 100, scored=100)]),
         # a text of a hundred tokens is read a hundred times
         ({"name": "pseudo_perplexity", "texts": 10, "length": 64}, [ForwardPasses(1000, 64, scored=1)]),
+        # gradients at twenty points cost three passes each; then a text is read once without each of its words
+        ({"name": "attribution", "texts": 10, "steps": 20, "draws": 3}, [ForwardPasses(10 * (60 + 100 + 5), 100)]),
         (
             {"name": "prompting", "shots": [0, 4], "examples": 20, "tokens": 8},
             [ForwardPasses(60, 16, scored=16), ForwardPasses(60, 80, scored=80)],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import shutil
@@ -13,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pipelines.errors import CursusError
 from pipelines.parts.accelerators.cpu_kernels import library
 from pipelines.parts.accelerators.cpu_kernels.dropout import PHILOX
 from pipelines.parts.accelerators.cpu_kernels.library import close_library, loaded_library, open_library
@@ -64,6 +66,27 @@ def test_a_compiler_that_fails_is_told_once_and_nothing_is_left(
     assert not open_library(tmp_path / "kept")
     assert "torch's own kernels compute instead" in caplog.text
     assert os.listdir(tmp_path / "kept") == []
+
+
+def test_a_compiler_that_does_not_end_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a loaded machine would compute other numbers than an idle one."""
+    close_library()
+    monkeypatch.setattr(library, "COMPILE_SECONDS", 0.001)
+    with pytest.raises(CursusError, match="has not compiled the CPU kernels in .* minutes; run again"):
+        open_library(tmp_path)
+    assert loaded_library() is None
+
+
+def test_a_disk_without_space_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the run that continues, with space, would compute other numbers than the one that was interrupted."""
+    close_library()
+
+    def full(source: Path, target: Path) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        open_library(tmp_path)
 
 
 def no_bytes(whole: bytes) -> bytes:
