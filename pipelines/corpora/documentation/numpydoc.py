@@ -27,6 +27,11 @@ class DocumentedParameter:
     type: str
     description: str
 
+    @property
+    def first_sentence(self) -> str:
+        """The beginning of the description, up to a full stop, colon or semicolon."""
+        return re.split(r"(?<=[.;:]) ", self.description, maxsplit=1)[0]
+
 
 @dataclass(frozen=True)
 class ParsedDocstring:

@@ -21,9 +21,9 @@ _PROMPT, _CONTINUED = ">>>", "..."
 def parses(text: str) -> Iterator[tuple[str, str]]:
     """The examples of code of a text, each on one line, and their bracketed parses; what Python cannot parse is left
     out."""
-    for example in _examples(text):
+    for example in code_examples(text):
         line = " ".join(example.split())
-        if SHORTEST <= len(line) <= LONGEST and (tree := _parsed(example)) is not None:
+        if SHORTEST <= len(line) <= LONGEST and (tree := parsed(example)) is not None:
             yield line, " ".join(bracketed(one) for one in tree.body)
 
 
@@ -35,7 +35,7 @@ def bracketed(node: ast.AST) -> str:
     return f"( {label} {' '.join(children)} )" if children else label
 
 
-def _examples(text: str) -> Iterator[str]:
+def code_examples(text: str) -> Iterator[str]:
     """The statements after prompts, with the lines that continue them."""
     lines: list[str] = []
     for line in [*text.split("\n"), ""]:
@@ -49,7 +49,7 @@ def _examples(text: str) -> Iterator[str]:
             lines.append(stripped.removeprefix(_CONTINUED).removeprefix(" "))
 
 
-def _parsed(source: str) -> ast.Module | None:
+def parsed(source: str) -> ast.Module | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes in third-party code

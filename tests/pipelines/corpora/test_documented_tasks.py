@@ -81,9 +81,9 @@ def test_every_family_has_valid_examples_in_parts_of_whole_modules(name: str) ->
 
 
 def test_a_family_that_the_documentation_has_nothing_for_is_told() -> None:
-    task = DocumentationTask.model_validate({"documentation": "scipy", "classes": 2, "family": "dependency_parsing"})
+    task = DocumentationTask.model_validate({"documentation": "scipy", "classes": 2, "family": "word_analogies"})
     with pytest.raises(
-        DataError, match="the documentation holds no examples of dependency_parsing; set the files of the task"
+        DataError, match="the documentation holds no examples of word_analogies; set the files of the task"
     ):
         list(documented_examples(task))
 
