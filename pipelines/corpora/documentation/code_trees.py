@@ -14,9 +14,12 @@ import io
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from pipelines.corpora.documentation.parses import parsed
 
+Positioned: TypeAlias = ast.stmt | ast.expr | ast.alias | ast.arg | ast.keyword | ast.excepthandler | ast.pattern
+"""Nodes with a position in the line."""
 _PUNCTUATION = frozenset("()[]{},.:;")
 _NO_WORDS = {tokenize.NEWLINE, tokenize.NL, tokenize.ENDMARKER, tokenize.INDENT, tokenize.DEDENT, tokenize.COMMENT}
 
@@ -59,7 +62,7 @@ class _Builder:
         words = [one.string for one in self._tokens]
         return CodeTree(sentence, words, [head + 1 for head, _ in arcs], [relation for _, relation in arcs])
 
-    def _attached(self, node: ast.stmt | ast.expr) -> int:
+    def _attached(self, node: Positioned) -> int:
         """Attach the words of `node` to each other; returns the number of the one that represents it."""
         children = sorted(_children(node), key=lambda child: (child[1].lineno, child[1].col_offset))
         inside = [self._span(child) for _, child in children]
@@ -74,20 +77,20 @@ class _Builder:
                 self._arcs[number] = (head, "fixed" if number in leading else "punct")
         return head
 
-    def _span(self, node: ast.AST) -> range:
+    def _span(self, node: Positioned) -> range:
         """The numbers of the words of `node`."""
-        begin, end = node.col_offset, node.end_col_offset  # type: ignore[attr-defined]  # those of `_children` have them
+        begin, end = node.col_offset, node.end_col_offset
+        assert end is not None, "a parsed node has an end"
         numbers = [n for n, one in enumerate(self._tokens) if begin <= one.start[1] and one.end[1] <= end]
         return range(numbers[0], numbers[-1] + 1)
 
 
-def _children(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+def _children(node: ast.AST) -> Iterator[tuple[str, Positioned]]:
     """The children that have a position in the line, with the names of their fields; those of children without one,
     such as the arguments of a function, are its own."""
     for name, value in ast.iter_fields(node):
         for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.AST):
-                if hasattr(child, "col_offset"):
-                    yield name, child  # type: ignore[misc]  # `alias`, `arg` and `keyword` have positions like expressions
-                else:
-                    yield from _children(child)
+            if isinstance(child, Positioned):
+                yield name, child
+            elif isinstance(child, ast.AST):
+                yield from _children(child)

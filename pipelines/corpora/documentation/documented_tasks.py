@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from pipelines.corpora.documentation.dialogue_tasks import response_examples, session_rows
 from pipelines.corpora.documentation.docstrings import task_rows
-from pipelines.corpora.documentation.exercises import Entry, exercise_that_fills
+from pipelines.corpora.documentation.exercises import DocumentedEntry, exercise_that_fills
 from pipelines.corpora.documentation.numpydoc import parse_docstring
 from pipelines.corpora.documentation.transcription import transcribed
 from pipelines.corpora.examples.files import Example
@@ -53,5 +53,5 @@ def examples_of(rows: Iterable[tuple[str, str, str, str]], family: TaskFamily) -
     exercise = exercise_that_fills(family.columns)
     if exercise is None:
         raise DataError(f"the documentation holds no examples of {family.name}; set the files of the task")
-    for entry, example in exercise.examples([Entry(*row, parse_docstring(row[0])) for row in rows]):
+    for entry, example in exercise.examples([DocumentedEntry(*row, parse_docstring(row[0])) for row in rows]):
         yield example, entry.source, entry.part

@@ -26,7 +26,7 @@ LISTED = 6
 
 
 @dataclass(frozen=True)
-class Entry:
+class DocumentedEntry:
     """One documentation string."""
 
     text: str
@@ -48,7 +48,7 @@ class Entry:
         return hashed_draw(purpose, self.source, below)
 
 
-EntryExamples: TypeAlias = Iterator[tuple[Entry, Example]]
+EntryExamples: TypeAlias = Iterator[tuple[DocumentedEntry, Example]]
 
 
 class Exercise(Component):
@@ -58,7 +58,7 @@ class Exercise(Component):
     """The columns that it fills, as a task family states them; no other exercise fills the same ones."""
 
     @abstractmethod
-    def examples(self, entries: Sequence[Entry]) -> EntryExamples:
+    def examples(self, entries: Sequence[DocumentedEntry]) -> EntryExamples:
         """Examples of `entries`, each with the entry whose source and part are its own."""
 
 
@@ -69,7 +69,7 @@ def exercise_that_fills(columns: Mapping[str, str]) -> Exercise | None:
     return next((one() for one in known.values() if dict(one.columns) == dict(columns)), None)
 
 
-def described(entries: Sequence[Entry]) -> list[Entry]:
+def described(entries: Sequence[DocumentedEntry]) -> list[DocumentedEntry]:
     """Entries with a summary and a description that does not repeat it."""
     return [
         entry
@@ -80,16 +80,18 @@ def described(entries: Sequence[Entry]) -> list[Entry]:
     ]
 
 
-def with_others(entries: Sequence[Entry], count: int) -> Iterator[tuple[Entry, list[Entry]]]:
+def with_others(
+    entries: Sequence[DocumentedEntry], count: int
+) -> Iterator[tuple[DocumentedEntry, list[DocumentedEntry]]]:
     """Entries with `count` others of the same part and subpackage whose summaries differ; entries without enough are
     omitted."""
-    near: dict[tuple[str, str], list[Entry]] = defaultdict(list)
+    near: dict[tuple[str, str], list[DocumentedEntry]] = defaultdict(list)
     for entry in entries:
         near[entry.part, entry.label].append(entry)
     for entry in entries:
         pool = near[entry.part, entry.label]
         begin = entry.draw("others", len(pool))
-        chosen: dict[str, Entry] = {}
+        chosen: dict[str, DocumentedEntry] = {}
         for other in pool[begin:] + pool[:begin]:
             if len(chosen) < count and other.parts.summary != entry.parts.summary:
                 chosen.setdefault(other.parts.summary, other)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from pipelines.corpora.documentation.exercises import Entry, EntryExamples, Exercise
+from pipelines.corpora.documentation.exercises import DocumentedEntry, EntryExamples, Exercise
 from pipelines.corpora.documentation.pages import pages
 
 
@@ -19,7 +19,7 @@ class DescribedPages(Exercise, name="described_pages"):
         "page": "list<int64>",
     }
 
-    def examples(self, entries: Sequence[Entry]) -> EntryExamples:
+    def examples(self, entries: Sequence[DocumentedEntry]) -> EntryExamples:
         for entry in entries:
             for page in pages(entry.text):
                 if any(word.kind for word in page.words):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from pipelines.corpora.documentation.exercises import Entry, EntryExamples, Exercise, described
+from pipelines.corpora.documentation.exercises import DocumentedEntry, EntryExamples, Exercise, described
 
 _KINDS = {
     "array": re.compile(r"array|matrix|matrices", re.IGNORECASE),
@@ -25,7 +25,7 @@ class KindsOfParameters(Exercise, name="kinds_of_parameters"):
 
     columns: ClassVar[Mapping[str, str]] = {"text": "string", "labels": "list<string>"}
 
-    def examples(self, entries: Sequence[Entry]) -> EntryExamples:
+    def examples(self, entries: Sequence[DocumentedEntry]) -> EntryExamples:
         for entry in described(entries):
             written = " ".join(parameter.type for parameter in entry.parts.parameters)
             labels = [kind for kind, pattern in _KINDS.items() if pattern.search(written)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from pipelines.corpora.documentation.exercises import LISTED, Entry, EntryExamples, Exercise, with_others
+from pipelines.corpora.documentation.exercises import LISTED, DocumentedEntry, EntryExamples, Exercise, with_others
 
 
 class ParameterQuestions(Exercise, name="parameter_questions"):
@@ -18,7 +18,7 @@ class ParameterQuestions(Exercise, name="parameter_questions"):
         "answer_starts": "list<int64>",
     }
 
-    def examples(self, entries: Sequence[Entry]) -> EntryExamples:
+    def examples(self, entries: Sequence[DocumentedEntry]) -> EntryExamples:
         listed = [entry for entry in entries if entry.parts.parameters]
         for entry, others in with_others(listed, 1):
             context, starts = "", []

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from pipelines.corpora.documentation.exercises import LISTED, Entry, EntryExamples, Exercise
+from pipelines.corpora.documentation.exercises import LISTED, DocumentedEntry, EntryExamples, Exercise
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
@@ -16,7 +16,7 @@ class ParameterTags(Exercise, name="parameter_tags"):
 
     columns: ClassVar[Mapping[str, str]] = {"tokens": "list<string>", "tags": "list<string>"}
 
-    def examples(self, entries: Sequence[Entry]) -> EntryExamples:
+    def examples(self, entries: Sequence[DocumentedEntry]) -> EntryExamples:
         for entry in entries:
             tokens: list[str] = []
             tags: list[str] = []

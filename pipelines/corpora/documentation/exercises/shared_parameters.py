@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from pipelines.corpora.documentation.exercises import Entry, EntryExamples, Exercise, described, with_others
+from pipelines.corpora.documentation.exercises import DocumentedEntry, EntryExamples, Exercise, described, with_others
 
 SCALE = 5
 """Largest similarity, as in the semantic textual similarity benchmark."""
@@ -16,7 +16,7 @@ class SharedParameters(Exercise, name="shared_parameters"):
 
     columns: ClassVar[Mapping[str, str]] = {"text_a": "string", "text_b": "string", "label": "double"}
 
-    def examples(self, entries: Sequence[Entry]) -> EntryExamples:
+    def examples(self, entries: Sequence[DocumentedEntry]) -> EntryExamples:
         with_names = [entry for entry in described(entries) if entry.parts.parameters]
         far = {entry.source: others for entry, others in with_others(with_names, 1)}
         for entry, following in zip(with_names, [*with_names[1:], None], strict=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from pipelines.corpora.documentation.exercises import Entry, EntryExamples, Exercise
+from pipelines.corpora.documentation.exercises import DocumentedEntry, EntryExamples, Exercise
 
 
 class Subpackages(Exercise, name="subpackages"):
@@ -13,6 +13,6 @@ class Subpackages(Exercise, name="subpackages"):
 
     columns: ClassVar[Mapping[str, str]] = {"text": "string", "label": "string"}
 
-    def examples(self, entries: Sequence[Entry]) -> EntryExamples:
+    def examples(self, entries: Sequence[DocumentedEntry]) -> EntryExamples:
         for entry in entries:
             yield entry, {"text": entry.text, "label": entry.label}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from pipelines.corpora.documentation.exercises import Entry, EntryExamples, Exercise, described
+from pipelines.corpora.documentation.exercises import DocumentedEntry, EntryExamples, Exercise, described
 
 
 class Summaries(Exercise, name="summaries"):
@@ -13,6 +13,6 @@ class Summaries(Exercise, name="summaries"):
 
     columns: ClassVar[Mapping[str, str]] = {"source": "string", "target": "string"}
 
-    def examples(self, entries: Sequence[Entry]) -> EntryExamples:
+    def examples(self, entries: Sequence[DocumentedEntry]) -> EntryExamples:
         for entry in described(entries):
             yield entry, {"source": entry.description, "target": entry.parts.summary}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from pipelines.corpora.documentation.exercises import Entry, EntryExamples, Exercise, described, with_others
+from pipelines.corpora.documentation.exercises import DocumentedEntry, EntryExamples, Exercise, described, with_others
 
 CHOICES = 4
 
@@ -20,7 +20,7 @@ class SummaryChoices(Exercise, name="summary_choices"):
         "answer": "int64",
     }
 
-    def examples(self, entries: Sequence[Entry]) -> EntryExamples:
+    def examples(self, entries: Sequence[DocumentedEntry]) -> EntryExamples:
         for entry, others in with_others(described(entries), CHOICES - 1):
             answer = entry.draw("answer", CHOICES)
             choices = [other.parts.summary for other in others]

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import ClassVar
 
 from pipelines.corpora.documentation.code_trees import CodeTree, code_tree
-from pipelines.corpora.documentation.exercises import LISTED, Entry, EntryExamples, Exercise
+from pipelines.corpora.documentation.exercises import LISTED, DocumentedEntry, EntryExamples, Exercise
 from pipelines.corpora.documentation.parses import code_examples
 
 FEWEST, MOST = 5, 60
@@ -28,7 +28,7 @@ class TreesOfCode(Exercise, name="trees_of_code"):
         "relations": "list<string>",
     }
 
-    def examples(self, entries: Sequence[Entry]) -> EntryExamples:
+    def examples(self, entries: Sequence[DocumentedEntry]) -> EntryExamples:
         for entry in entries:
             trees = [code_tree(line) for line in code_examples(entry.text) if "\n" not in line]
             for tree in [one for one in trees if one is not None and _is_common(one)][:LISTED]:
