@@ -48,6 +48,7 @@ EXECUTED = (
 )
 """Modules with which the processes of a run begin."""
 COVERED = (
+    "pipelines.corpora.documentation",
     "pipelines.judging",
     "pipelines.messages",
     "pipelines.recipe",
