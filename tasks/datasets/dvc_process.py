@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -50,6 +50,7 @@ def repro(
     """
     waiting = False
     while True:
+        _discard_torn_table(root)
         status, output = _repro(dataset, root, log, on_line, on_silence, variables or {})
         blocked = BUSY.search(output)
         if not status or blocked is None:
@@ -164,17 +165,34 @@ def _terminate(pid: int) -> None:
 def _forget(killed: set[int], root: Path) -> None:
     """Delete what killed processes have left in DVC's table of locks. DVC does so itself, unless the system has given
     their ids to other programs."""
-    table = root / ".dvc" / "tmp" / "rwlock"
-    guard = Lock.take(table.with_name("rwlock.lock"), wait=True)
-    assert guard is not None
-    try:
+    with _table_of_locks(root) as table:
         locks = json.loads(table.read_text(encoding="utf-8"))
         write = {path: owner for path, owner in locks.get("write", {}).items() if owner["pid"] not in killed}
         read = {
             path: [one for one in owners if one["pid"] not in killed] for path, owners in locks.get("read", {}).items()
         }
         kept = {"write": write, "read": {path: owners for path, owners in read.items() if owners}}
-        table.write_text(json.dumps(kept), encoding="utf-8")
+        write_text_atomically(table, json.dumps(kept))
+
+
+def _discard_torn_table(root: Path) -> None:
+    """Delete DVC's table of locks where a process was killed while it wrote it: DVC would refuse to run until somebody
+    did so by hand."""
+    with _table_of_locks(root) as table:
+        try:
+            json.loads(table.read_bytes() if table.exists() else b"{}")
+        except ValueError:
+            table.unlink()
+
+
+@contextmanager
+def _table_of_locks(root: Path) -> Iterator[Path]:
+    """DVC's table of the paths that its processes read and write, which none of them changes meanwhile."""
+    table = root / ".dvc" / "tmp" / "rwlock"
+    guard = Lock.take(table.with_name("rwlock.lock"), wait=True)
+    assert guard is not None
+    try:
+        yield table
     finally:
         guard.release()
 

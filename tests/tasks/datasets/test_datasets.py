@@ -17,7 +17,7 @@ import pytest
 
 from pipelines.corpora.shards.digests import dvc_digest
 from pipelines.errors import DataError, QualityError, RecipeError
-from tasks.datasets.dvc_process import OCCUPIED
+from tasks.datasets.dvc_process import OCCUPIED, repro
 from tasks.datasets.lock import data_in_use, prepare_in_turn
 from tasks.datasets.prepared import KEPT, Prepared, collected_pin, open_prepared, prepare
 
@@ -83,6 +83,15 @@ def test_a_path_that_another_dvc_uses_is_waited_for_and_what_a_killed_one_left_i
             table.write_text(json.dumps({"write": {str(checkout / "data/prepared/small/cleaned"): owner}, "read": {}}))
             prepare("small", checkout, hear)
             assert said == heard
+
+
+@pytest.mark.parametrize("torn", [b"", b'{"write": {"/a', b"\xff\x00"])
+def test_a_table_of_locks_that_a_killed_dvc_left_torn_is_in_nobodys_way(
+    checkout: Path, tmp_path: Path, torn: bytes
+) -> None:
+    (checkout / ".dvc" / "tmp" / "rwlock").write_bytes(torn)
+    status, output = repro("small", checkout, tmp_path / "log", lambda _: None, lambda: None)
+    assert status == 0, output
 
 
 def test_a_comment_runs_nothing_and_a_changed_rule_runs_what_follows(checkout: Path) -> None:
