@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from pipelines.errors import CursusError, DataError, QualityError
 from pipelines.task_families.labelled_tables import NAMED
 from tasks.datasets import dvc_process
 from tasks.datasets.checked_data import DataCheck
+from tasks.datasets.dvc_lock import keep, locked_stages, mend
 from tasks.datasets.looking import look_at_new_sources
 from tasks.datasets.step_progress import StepProgress
 from tasks.environment import state_folder
@@ -79,6 +79,7 @@ def refresh_pin(dataset: str, root: Path) -> None:
     New sources are looked at first, and those that are to be collected anew: a mistake near their beginning is reported
     before the code is hashed and DVC starts.
     """
+    mend(root)
     looked = look_at_new_sources(dataset, root)
     pin(dataset, root)
     if not looked and collected_pin(dataset, root) != read_json(pin_path(dataset, root))["steps"][COLLECT]:
@@ -99,6 +100,7 @@ def reproduce(dataset: str, root: Path, on_step: Callable[[str], None] | None = 
     variables = {VARIABLE: dataset} if accept else {}
     lock = root / "dvc.lock"
     accepted = lock.read_text(encoding="utf-8") if _is_accepted(dataset, root) and lock.is_file() else ""
+    keep(root)
     status, output = dvc_process.repro(dataset, root, log, progress.read, progress.silent, variables)
     if status:
         mistake = _mistake(output, dataset, log)
@@ -185,30 +187,14 @@ def _is_accepted(dataset: str, root: Path) -> bool:
 
 def collected_pin(dataset: str, root: Path) -> dict[str, Any] | None:
     """What the collected sources were pinned to, according to dvc.lock; None before they are."""
-    parameters = _locked_stages(root).get(f"{COLLECT}@{dataset}", {}).get("params", {})
+    parameters = locked_stages(root).get(f"{COLLECT}@{dataset}", {}).get("params", {})
     pinned: dict[str, Any] = parameters.get(pin_path(dataset, root).relative_to(root).as_posix(), {})
     return pinned.get(f"steps.{COLLECT}")
 
 
-def _locked_stages(root: Path) -> dict[str, Any]:
-    """The stages of dvc.lock; none before there is one."""
-    try:
-        return _stages_in((root / "dvc.lock").read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-
-
-@lru_cache(maxsize=2)
-def _stages_in(lock: str) -> dict[str, Any]:
-    from ruamel.yaml import YAML
-
-    stages: dict[str, Any] = YAML(typ="safe").load(lock)["stages"]
-    return stages
-
-
 def _outputs(dataset: str, root: Path) -> dict[str, dict[str, Any]]:
     """Entries of dvc.lock for the outputs of the last steps, by path."""
-    stages = _locked_stages(root)
+    stages = locked_stages(root)
     last = [stages.get(f"{step}@{dataset}", {}) for step in ("split", "validate")]
     return {out["path"]: out for stage in last for out in stage.get("outs", [])}
 

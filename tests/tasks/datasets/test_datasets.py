@@ -17,6 +17,7 @@ import pytest
 
 from pipelines.corpora.shards.digests import dvc_digest
 from pipelines.errors import DataError, QualityError, RecipeError
+from tasks.datasets.dvc_lock import locked_stages, mend
 from tasks.datasets.dvc_process import OCCUPIED, repro
 from tasks.datasets.lock import data_in_use, prepare_in_turn
 from tasks.datasets.prepared import KEPT, Prepared, collected_pin, open_prepared, prepare
@@ -92,6 +93,31 @@ def test_a_table_of_locks_that_a_killed_dvc_left_torn_is_in_nobodys_way(
     (checkout / ".dvc" / "tmp" / "rwlock").write_bytes(torn)
     status, output = repro("small", checkout, tmp_path / "log", lambda _: None, lambda: None)
     assert status == 0, output
+
+
+@pytest.mark.parametrize("end", ["", "    md5", "\n"])
+def test_a_dvc_lock_that_a_killed_dvc_left_torn_costs_nothing(checkout: Path, end: str) -> None:
+    lock = checkout / "dvc.lock"
+    try:
+        assert ran(checkout) == []  # which keeps a copy
+        whole = lock.read_text()
+        lock.write_text(whole[: whole.index(end, len(whole) // 2) + len(end)] if end else "")
+        assert ran(checkout) == []
+        # what is read as a whole one, DVC completes from its cache of runs
+        assert lock.read_text() == whole or end == "\n"
+    finally:
+        lock.write_text(whole)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"), [("stages:\n<<<<<<< HEAD\n  a: {}\n", "has conflicts of git"), ("", "is not whole")]
+)
+def test_a_dvc_lock_that_only_its_user_can_mend_is_one_sentence(tmp_path: Path, text: str, reason: str) -> None:
+    (tmp_path / "dvc.lock").write_text(text)
+    mend(tmp_path)
+    with pytest.raises(DataError, match=f"dvc.lock {reason}: .*git checkout dvc.lock.*delete it"):
+        locked_stages(tmp_path)
+    assert (tmp_path / "dvc.lock").read_text() == text
 
 
 def test_a_comment_runs_nothing_and_a_changed_rule_runs_what_follows(checkout: Path) -> None:

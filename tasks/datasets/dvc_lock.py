@@ -1,0 +1,101 @@
+"""dvc.lock, which DVC writes in place, for a second or so after each step: a kill meanwhile leaves half of it.
+
+The last whole one is kept in the state folder, and put back; DVC then finds the steps that had ended since in its cache
+of runs.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from pipelines.errors import DataError
+from pipelines.lineage.disk import write_text_atomically
+from pipelines.lineage.locks import Lock
+from tasks.environment import state_folder
+
+log = logging.getLogger("cursus.data")
+CONFLICT = "<<<<<<<"
+"""What git writes into a file that two branches have changed."""
+
+
+def locked_stages(root: Path) -> dict[str, Any]:
+    """The stages of dvc.lock; none before there is one. Raises DataError for a file that is not whole."""
+    text = _read(root)
+    if text is None:
+        return {}
+    stages = _stages_in(text)
+    if stages is None:
+        with _unchanged(root):
+            text = _read(root) or ""
+            stages = _stages_in(text)
+    if stages is None:
+        reason = "has conflicts of git" if CONFLICT in text else "is not whole"
+        raise DataError(
+            f"dvc.lock {reason}: return to a whole one ('git checkout dvc.lock'), or delete it, after which the data "
+            "is prepared anew"
+        )
+    return stages
+
+
+def keep(root: Path) -> None:
+    """Keep a copy of dvc.lock, before DVC changes it. Raises as `locked_stages`."""
+    if locked_stages(root):
+        copy, text = _copy(root), _read(root) or ""
+        if not copy.exists() or copy.read_text(encoding="utf-8") != text:
+            write_text_atomically(copy, text)
+
+
+def mend(root: Path) -> None:
+    """Return to the copy where dvc.lock is not whole, unless that is git's doing."""
+    copy = _copy(root)
+    if not copy.exists() or not _is_torn(_read(root)):
+        return
+    with _unchanged(root):
+        if _is_torn(_read(root)):
+            write_text_atomically(root / "dvc.lock", copy.read_text(encoding="utf-8"))
+            log.warning("dvc.lock was not whole, since DVC was killed while it wrote it: the last whole one is back")
+
+
+def _is_torn(text: str | None) -> bool:
+    return text is not None and CONFLICT not in text and _stages_in(text) is None
+
+
+def _read(root: Path) -> str | None:
+    """The text of dvc.lock, which a process may be writing; None before there is one."""
+    try:
+        return (root / "dvc.lock").read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return None
+
+
+def _copy(root: Path) -> Path:
+    return state_folder(root) / "dvc" / "dvc.lock"
+
+
+@contextmanager
+def _unchanged(root: Path) -> Iterator[None]:
+    """No process of DVC writes dvc.lock within: each holds this lock meanwhile, though not while a step runs."""
+    guard = Lock.take(root / ".dvc" / "tmp" / "lock", wait=True)
+    assert guard is not None
+    try:
+        yield
+    finally:
+        guard.release()
+
+
+@lru_cache(maxsize=2)
+def _stages_in(text: str) -> dict[str, Any] | None:
+    """The stages of the text of a dvc.lock; None where it is not whole."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        stages: dict[str, Any] = YAML(typ="safe").load(text)["stages"]
+    except (YAMLError, TypeError, KeyError):
+        return None
+    return stages
