@@ -42,7 +42,7 @@ def locked_stages(root: Path) -> dict[str, Any]:
     return stages
 
 
-def keep(root: Path) -> None:
+def keep_copy(root: Path) -> None:
     """Keep a copy of dvc.lock, before DVC changes it. Raises as `locked_stages`."""
     if locked_stages(root):
         copy, text = _copy(root), _read(root) or ""
@@ -50,7 +50,7 @@ def keep(root: Path) -> None:
             write_text_atomically(copy, text)
 
 
-def mend(root: Path) -> None:
+def restore_torn(root: Path) -> None:
     """Return to the copy where dvc.lock is not whole, unless that is git's doing."""
     copy = _copy(root)
     if not copy.exists() or not _is_torn(_read(root)):

@@ -26,7 +26,7 @@ from pipelines.errors import CursusError, DataError, QualityError
 from pipelines.task_families.labelled_tables import NAMED
 from tasks.datasets import dvc_process
 from tasks.datasets.checked_data import DataCheck
-from tasks.datasets.dvc_lock import keep, locked_stages, mend
+from tasks.datasets.dvc_lock import keep_copy, locked_stages, restore_torn
 from tasks.datasets.looking import look_at_new_sources
 from tasks.datasets.step_progress import StepProgress
 from tasks.environment import state_folder
@@ -79,7 +79,7 @@ def refresh_pin(dataset: str, root: Path) -> None:
     New sources are looked at first, and those that are to be collected anew: a mistake near their beginning is reported
     before the code is hashed and DVC starts.
     """
-    mend(root)
+    restore_torn(root)
     looked = look_at_new_sources(dataset, root)
     pin(dataset, root)
     if not looked and collected_pin(dataset, root) != read_json(pin_path(dataset, root))["steps"][COLLECT]:
@@ -100,7 +100,7 @@ def reproduce(dataset: str, root: Path, on_step: Callable[[str], None] | None = 
     variables = {VARIABLE: dataset} if accept else {}
     lock = root / "dvc.lock"
     accepted = lock.read_text(encoding="utf-8") if _is_accepted(dataset, root) and lock.is_file() else ""
-    keep(root)
+    keep_copy(root)
     status, output = dvc_process.repro(dataset, root, log, progress.read, progress.silent, variables)
     if status:
         mistake = _mistake(output, dataset, log)

@@ -17,7 +17,7 @@ import pytest
 
 from pipelines.corpora.shards.digests import dvc_digest
 from pipelines.errors import DataError, QualityError, RecipeError
-from tasks.datasets.dvc_lock import locked_stages, mend
+from tasks.datasets.dvc_lock import locked_stages, restore_torn
 from tasks.datasets.dvc_process import OCCUPIED, repro
 from tasks.datasets.lock import data_in_use, prepare_in_turn
 from tasks.datasets.prepared import KEPT, Prepared, collected_pin, open_prepared, prepare
@@ -112,9 +112,9 @@ def test_a_dvc_lock_that_a_killed_dvc_left_torn_costs_nothing(checkout: Path, en
 @pytest.mark.parametrize(
     ("text", "reason"), [("stages:\n<<<<<<< HEAD\n  a: {}\n", "has conflicts of git"), ("", "is not whole")]
 )
-def test_a_dvc_lock_that_only_its_user_can_mend_is_one_sentence(tmp_path: Path, text: str, reason: str) -> None:
+def test_a_dvc_lock_that_only_its_user_can_repair_is_one_sentence(tmp_path: Path, text: str, reason: str) -> None:
     (tmp_path / "dvc.lock").write_text(text)
-    mend(tmp_path)
+    restore_torn(tmp_path)
     with pytest.raises(DataError, match=f"dvc.lock {reason}: .*git checkout dvc.lock.*delete it"):
         locked_stages(tmp_path)
     assert (tmp_path / "dvc.lock").read_text() == text
