@@ -1,4 +1,5 @@
-"""A copy of this project with servers of its own, on free ports: one start serves every test of this folder."""
+"""A copy of this project with servers of its own, on free ports: one start serves the tests of this folder that one
+process runs, and ends with the last of them, since it changes the environment."""
 
 from __future__ import annotations
 
@@ -127,7 +128,7 @@ def csrf_token(url: str, client: str) -> str:
     return str(ask(f"{address.scheme}://{address.netloc}/api/csrf-token?client={client}")["token"])
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the sources of this checkout, without its state, whose only dataset is a small one."""
     root = tmp_path_factory.mktemp("checkout") / "project"
@@ -153,7 +154,7 @@ class Launch(NamedTuple):
 Start = Callable[[], Launch]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def taken_port() -> Iterator[int]:
     """A port on which another program listens."""
     with socket.socket() as listener:
@@ -162,7 +163,7 @@ def taken_port() -> Iterator[int]:
         yield listener.getsockname()[1]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def start(project: Path, taken_port: int) -> Iterator[Start]:
     """Calls `up` for the copy, wishing for a port that is taken; at the end stops everything and finds nothing left."""
     with pytest.MonkeyPatch.context() as patch:
@@ -186,7 +187,7 @@ def start(project: Path, taken_port: int) -> Iterator[Start]:
             assert processes_of(project) == []
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def first(start: Start) -> Launch:
     """The first launch of the copy's servers."""
     return start()
