@@ -1,4 +1,4 @@
-"""dvc.lock, which DVC writes in place, for a second or so after each step: a kill meanwhile leaves half of it.
+"""dvc.lock, which DVC writes in place after each step: a kill meanwhile leaves half of it.
 
 The last whole one is kept in the state folder, and put back; DVC then finds the steps that had ended since in its cache
 of runs.
@@ -19,35 +19,24 @@ from pipelines.lineage.locks import Lock
 from tasks.environment import state_folder
 
 log = logging.getLogger("cursus.data")
+REPOSITORY, PATHS = "lock", "rwlock.lock"
+"""DVC's locks: a process of it holds the first, except while a step runs, and the second while it changes the table of
+the paths that steps use."""
 CONFLICT = "<<<<<<<"
 """What git writes into a file that two branches have changed."""
 
 
 def locked_stages(root: Path) -> dict[str, Any]:
     """The stages of dvc.lock; none before there is one. Raises DataError for a file that is not whole."""
-    text = _read(root)
-    if text is None:
-        return {}
-    stages = _stages_in(text)
-    if stages is None:
-        with _unchanged(root):
-            text = _read(root) or ""
-            stages = _stages_in(text)
-    if stages is None:
-        reason = "has conflicts of git" if CONFLICT in text else "is not whole"
-        raise DataError(
-            f"dvc.lock {reason}: return to a whole one ('git checkout dvc.lock'), or delete it, after which the data "
-            "is prepared anew"
-        )
-    return stages
+    text = _whole_text(root)
+    return {} if text is None else _stages_in(text) or {}
 
 
 def keep_copy(root: Path) -> None:
     """Keep a copy of dvc.lock, before DVC changes it. Raises as `locked_stages`."""
-    if locked_stages(root):
-        copy, text = _copy(root), _read(root) or ""
-        if not copy.exists() or copy.read_text(encoding="utf-8") != text:
-            write_text_atomically(copy, text)
+    text, copy = _whole_text(root), _copy(root)
+    if text is not None and not (copy.exists() and copy.read_text(encoding="utf-8") == text):
+        write_text_atomically(copy, text)
 
 
 def restore_torn(root: Path) -> None:
@@ -55,10 +44,38 @@ def restore_torn(root: Path) -> None:
     copy = _copy(root)
     if not copy.exists() or not _is_torn(_read(root)):
         return
-    with _unchanged(root):
+    with dvc_excluded(root, REPOSITORY):
         if _is_torn(_read(root)):
             write_text_atomically(root / "dvc.lock", copy.read_text(encoding="utf-8"))
             log.warning("dvc.lock was not whole, since DVC was killed while it wrote it: the last whole one is back")
+
+
+@contextmanager
+def dvc_excluded(root: Path, name: str) -> Iterator[None]:
+    """Hold the lock of DVC's with this name, and wait until no process of DVC does."""
+    guard = Lock.take(root / ".dvc" / "tmp" / name, wait=True)
+    assert guard is not None
+    try:
+        yield
+    finally:
+        guard.release()
+
+
+def _whole_text(root: Path) -> str | None:
+    """The text of dvc.lock, read again while nobody writes it where it is not whole; None before there is one. Raises
+    as `locked_stages`."""
+    text = _read(root)
+    if text is None or _stages_in(text) is not None:
+        return text
+    with dvc_excluded(root, REPOSITORY):
+        text = _read(root)
+    if text is None or _stages_in(text) is not None:
+        return text
+    reason = "has conflicts of git" if CONFLICT in text else "is not whole"
+    raise DataError(
+        f"dvc.lock {reason}: return to a whole one ('git checkout dvc.lock'), or delete it, after which the data is "
+        "prepared anew"
+    )
 
 
 def _is_torn(text: str | None) -> bool:
@@ -75,17 +92,6 @@ def _read(root: Path) -> str | None:
 
 def _copy(root: Path) -> Path:
     return state_folder(root) / "dvc" / "dvc.lock"
-
-
-@contextmanager
-def _unchanged(root: Path) -> Iterator[None]:
-    """No process of DVC writes dvc.lock within: each holds this lock meanwhile, though not while a step runs."""
-    guard = Lock.take(root / ".dvc" / "tmp" / "lock", wait=True)
-    assert guard is not None
-    try:
-        yield
-    finally:
-        guard.release()
 
 
 @lru_cache(maxsize=2)

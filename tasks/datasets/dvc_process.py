@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -24,12 +24,14 @@ import psutil
 
 from pipelines.corpora.steps.pin import STEPS
 from pipelines.lineage.disk import write_text_atomically
-from pipelines.lineage.locks import Lock
 from pipelines.safety.redaction import redacted
+from tasks.datasets.dvc_lock import PATHS, dvc_excluded
 from tasks.environment import QUIET, append_privately, state_folder
 
 BUSY = re.compile(r"is busy, it is being blocked by:\n((?:  \(PID \d+\): .*\n)+)")
 """DVC's error while another of its processes uses a path; `--wait-for-lock` does not cover it."""
+TABLE = Path(".dvc", "tmp", "rwlock")
+"""DVC's table of the paths that its processes read and write."""
 OCCUPIED = "waiting: another dvc process uses this dataset"
 RETRY_SECONDS = 1.0
 SILENT_SECONDS = 10.0
@@ -165,7 +167,8 @@ def _terminate(pid: int) -> None:
 def _forget(killed: set[int], root: Path) -> None:
     """Delete what killed processes have left in DVC's table of locks. DVC does so itself, unless the system has given
     their ids to other programs."""
-    with _table_of_locks(root) as table:
+    table = root / TABLE
+    with dvc_excluded(root, PATHS):
         locks = json.loads(table.read_text(encoding="utf-8"))
         write = {path: owner for path, owner in locks.get("write", {}).items() if owner["pid"] not in killed}
         read = {
@@ -178,23 +181,12 @@ def _forget(killed: set[int], root: Path) -> None:
 def _discard_torn_table(root: Path) -> None:
     """Delete DVC's table of locks where a process was killed while it wrote it: DVC would refuse to run until somebody
     did so by hand."""
-    with _table_of_locks(root) as table:
+    table = root / TABLE
+    with dvc_excluded(root, PATHS):
         try:
             json.loads(table.read_bytes() if table.exists() else b"{}")
         except ValueError:
             table.unlink()
-
-
-@contextmanager
-def _table_of_locks(root: Path) -> Iterator[Path]:
-    """DVC's table of the paths that its processes read and write, which none of them changes meanwhile."""
-    table = root / ".dvc" / "tmp" / "rwlock"
-    guard = Lock.take(table.with_name("rwlock.lock"), wait=True)
-    assert guard is not None
-    try:
-        yield table
-    finally:
-        guard.release()
 
 
 def _stages(dataset: str) -> list[str]:

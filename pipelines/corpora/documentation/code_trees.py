@@ -24,7 +24,7 @@ _PUNCTUATION = frozenset("()[]{},.:;")
 _NO_WORDS = {tokenize.NEWLINE, tokenize.NL, tokenize.ENDMARKER, tokenize.INDENT, tokenize.DEDENT, tokenize.COMMENT}
 
 
-@dataclass
+@dataclass(frozen=True)
 class CodeTree:
     """A statement, its words with their heads, counted from 1, 0 for the root, and relations."""
 
@@ -48,6 +48,8 @@ def code_tree(line: str) -> CodeTree | None:
 
 
 class _Builder:
+    """Finds the head of every word of one line."""
+
     def __init__(self, tokens: list[tokenize.TokenInfo]) -> None:
         self._tokens = tokens
         self._arcs: dict[int, tuple[int, str]] = {}

@@ -50,6 +50,7 @@ def code_examples(text: str) -> Iterator[str]:
 
 
 def parsed(source: str) -> ast.Module | None:
+    """The syntax tree of `source`; None where Python cannot parse it."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes in third-party code

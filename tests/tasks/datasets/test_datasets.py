@@ -97,10 +97,10 @@ def test_a_table_of_locks_that_a_killed_dvc_left_torn_is_in_nobodys_way(
 
 @pytest.mark.parametrize("end", ["", "    md5", "\n"])
 def test_a_dvc_lock_that_a_killed_dvc_left_torn_costs_nothing(checkout: Path, end: str) -> None:
+    assert ran(checkout) == []  # which keeps a copy
     lock = checkout / "dvc.lock"
+    whole = lock.read_text()
     try:
-        assert ran(checkout) == []  # which keeps a copy
-        whole = lock.read_text()
         lock.write_text(whole[: whole.index(end, len(whole) // 2) + len(end)] if end else "")
         assert ran(checkout) == []
         # what is read as a whole one, DVC completes from its cache of runs

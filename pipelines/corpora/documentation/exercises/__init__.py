@@ -66,7 +66,7 @@ def exercise_that_fills(columns: Mapping[str, str]) -> Exercise | None:
     """The exercise with just these columns, if there is one."""
     discover(__name__)
     known: dict[str, type[Exercise]] = Exercise.members  # type: ignore[assignment]  # all members of this family
-    return next((one() for one in known.values() if dict(one.columns) == dict(columns)), None)
+    return next((one() for one in known.values() if one.columns == columns), None)
 
 
 def described(entries: Sequence[DocumentedEntry]) -> list[DocumentedEntry]:

@@ -15,7 +15,7 @@ FEWEST, MOST = 5, 60
 RELATIONS = frozenset(
     {"root", "punct", "fixed", "value", "args", "elts", "targets", "keywords", "left", "right", "operand", "slice"}
 )
-"""Those of all but one statement in thirty; others occur too rarely for each part to have them."""
+"""Those of nearly all statements; others occur too rarely for each part to have them."""
 
 
 class TreesOfCode(Exercise, name="trees_of_code"):
