@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.errors import DataError
-from pipelines.lineage.disk import write_text_atomically
+from pipelines.lineage.disk import unique_temporary_path, write_text_atomically
 from pipelines.lineage.locks import Lock
-from tasks.environment import state_folder
+from tasks.environment import private_state_folder, state_folder
 
 log = logging.getLogger("cursus.data")
 REPOSITORY, PATHS = "lock", "rwlock.lock"
@@ -36,7 +36,9 @@ def keep_copy(root: Path) -> None:
     """Keep a copy of dvc.lock, before DVC changes it. Raises as `locked_stages`."""
     text, copy = _whole_text(root), _copy(root)
     if text is not None and not (copy.exists() and copy.read_text(encoding="utf-8") == text):
-        write_text_atomically(copy, text)
+        private_state_folder(root)  # which a clone does not have, while it has a dvc.lock
+        copy.parent.mkdir(exist_ok=True)
+        write_text_atomically(copy, text, unique_temporary_path(copy))  # two datasets may be prepared at once
 
 
 def restore_torn(root: Path) -> None:

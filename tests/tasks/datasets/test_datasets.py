@@ -17,7 +17,7 @@ import pytest
 
 from pipelines.corpora.shards.digests import dvc_digest
 from pipelines.errors import DataError, QualityError, RecipeError
-from tasks.datasets.dvc_lock import locked_stages, restore_torn
+from tasks.datasets.dvc_lock import keep_copy, locked_stages, restore_torn
 from tasks.datasets.dvc_process import OCCUPIED, repro
 from tasks.datasets.lock import data_in_use, prepare_in_turn
 from tasks.datasets.prepared import KEPT, Prepared, collected_pin, open_prepared, prepare
@@ -107,6 +107,16 @@ def test_a_dvc_lock_that_a_killed_dvc_left_torn_costs_nothing(checkout: Path, en
         assert lock.read_text() == whole or end == "\n"
     finally:
         lock.write_text(whole)
+
+
+def test_a_clone_has_a_dvc_lock_and_no_state_folder(tmp_path: Path) -> None:
+    lock = tmp_path / "dvc.lock"
+    lock.write_text("stages: {}\n")
+    keep_copy(tmp_path)
+    lock.write_text("stages:")
+    restore_torn(tmp_path)
+    assert lock.read_text() == "stages: {}\n"
+    assert not (tmp_path / ".cursus").stat().st_mode & 0o077
 
 
 @pytest.mark.parametrize(
