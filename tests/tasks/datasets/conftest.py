@@ -19,7 +19,8 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("checkout")
     for name in ("pipelines", "tasks", "recipes", ".dvc"):
         copy_code(ROOT / name, root / name, "cache", "tmp", "config.local")
-    for name in ("dvc.yaml", ".dvcignore"):
+    (root / "data" / "pins").mkdir(parents=True)
+    for name in ("dvc.yaml", ".dvcignore", "data/pins/waited"):
         shutil.copy(ROOT / name, root / name)
     write_small_dataset(root)
     prepare("small", root)
