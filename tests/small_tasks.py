@@ -112,6 +112,21 @@ def _coreference(texts: list[str], number: int) -> dict[str, Any]:
     }
 
 
+def _sense(texts: list[str], number: int) -> dict[str, Any]:
+    context = texts[number]
+    word = list(re.finditer(r"\w+", context))[number % 3]
+    definitions = [f"a word of {count} letters" for count in (len(word[0]), len(word[0]) + 1)]
+    return {
+        "context": context,
+        "word": word[0],
+        "word_index": word.start(),
+        "definitions": definitions[:: -1 if number % 2 else 1],
+        "answer": number % 2,
+        "unseen": number % 4 // 2,
+        "text": "\n".join([context, f"{word[0]} {word.start()}", *definitions]),
+    }
+
+
 def _acceptable(texts: list[str], number: int) -> dict[str, Any]:
     first, _ = _head_and_body(texts[number])
     backwards = " ".join(["so", *reversed(first.split())])
@@ -187,6 +202,7 @@ DERIVED: dict[str, Callable[[list[str], int], dict[str, Any]]] = {
     "multiple_choice": _choice,
     "text_generation": _summary,
     "span_pair_classification": _coreference,
+    "word_senses": _sense,
     "minimal_pairs": _acceptable,
     "dependency_parsing": _chain_of_words,
     "link_prediction": _fact,

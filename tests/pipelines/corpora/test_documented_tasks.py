@@ -121,3 +121,18 @@ def test_choices_are_four_different_summaries_with_the_right_one_anywhere() -> N
     summaries = {where: one["target"] for one, where, _ in examples("text_generation")}
     right = {where: one["choices"][one["answer"]] for one, where, _ in examples("multiple_choice")}
     assert right.items() <= summaries.items()
+
+
+def test_a_word_has_the_definition_that_its_own_function_gives_among_those_of_others() -> None:
+    found = examples("word_senses")
+    for one, where, _ in found:
+        start = one["word_index"]
+        assert one["context"][start - 1 : start + len(one["word"]) + 1] == f"`{one['word']}`"
+        assert 2 <= len(set(one["definitions"])) == len(one["definitions"]) <= 4
+        assert one["definitions"][one["answer"]] not in one["context"], where
+    assert set(Counter(one["answer"] for one, _, _ in found)) == {0, 1, 2, 3}
+    senses = {
+        part: {one["definitions"][one["answer"]] for one, _, each in found if each == part}
+        for part in ("train", "test")
+    }
+    assert len(senses["test"] - senses["train"]) > 0.8 * len(senses["test"])

@@ -34,6 +34,16 @@ ROWS: dict[str, list[dict[str, Any]]] = {
     "span_pair_classification": [
         {"context": "毛豆说他累了", "span1": "毛豆", "span1_index": 0, "span2": "他", "span2_index": 3, "label": "true"}
     ],
+    "word_senses": [
+        {
+            "context": "on the bank",
+            "word": "bank",
+            "word_index": 7,
+            "definitions": ["land", "house"],
+            "answer": 0,
+            "unseen": 1,
+        }
+    ],
     "minimal_pairs": [
         {"sentences": ["They walks.", "They walk."], "answer": 1, "phenomenon": "agreement", "paradigm": "plural"}
     ],
@@ -81,6 +91,8 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("text_classification", {"label": float("nan")}, "expected a class"),
     ("span_pair_classification", {"span2_index": 4}, "'span2' holds '他', which is not at character 4"),
+    ("word_senses", {"word_index": 6}, "'word' holds 'bank', which is not at character 6 of 'context'"),
+    ("word_senses", {"definitions": "land"}, "expected a list of texts, as JSON"),
     ("minimal_pairs", {"sentences": ["one"]}, "the column 'sentences' holds 1, expected two"),
     ("dependency_parsing", {"heads": [2, 3, 2, 2]}, "the column 'heads' has 0 roots"),
     ("dependency_parsing", {"heads": [2, 0, 4, 3]}, "the column 'heads' contains a cycle: word 3 → 4 → 3"),

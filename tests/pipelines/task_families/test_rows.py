@@ -31,6 +31,10 @@ ROWS: dict[str, dict[str, Any]] = {
         "span2_index": 19,
         "label": "true",
     },
+    "word_senses": {
+        "context": "They sat on the bank.", "word": "bank", "word_index": 16,
+        "definitions": ["sloping land beside water", "a house that keeps money"], "answer": 0, "unseen": 1,
+    },
     "minimal_pairs": {
         "sentences": ["They walks.", "They walk."], "answer": 1, "phenomenon": "agreement", "paradigm": "plural"
     },
@@ -65,6 +69,8 @@ TEXT = {
     "multiple_choice": "question: And? choice1: It is wet. choice2: It is dry. context: It rains. answer:",
     "text_generation": "text: Guten Tag output:",
     "span_pair_classification": "text: Ada met *Grace* when *she* came. first: Grace second: she label:",
+    "word_senses": "word: bank definition1: sloping land beside water definition2: a house that keeps money "
+    "context: They sat on the *bank*. answer:",
     "minimal_pairs": "sentence1: They walks. sentence2: They walk. acceptable:",
     "dependency_parsing": "words: Ada wrote it . tree:",
     "link_prediction": "head: Ada Lovelace, mathematician relation: place of birth tail:",
@@ -100,6 +106,12 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("span_pair_classification", {"span1": ""}, "the column 'span1' is empty"),
     ("span_pair_classification", {"span2_index": 20}, "'span2' holds 'she', which is not at character 20"),
     ("span_pair_classification", {"span1_index": -1}, "'span1' holds 'Grace', which is not at character -1"),
+    ("word_senses", {"context": ""}, "the column 'context' is empty"),
+    ("word_senses", {"word_index": 15}, "'word' holds 'bank', which is not at character 15"),
+    ("word_senses", {"definitions": ["one"]}, "'definitions' holds 1, expected two or more"),
+    ("word_senses", {"definitions": ["one", " "]}, "an empty definition"),
+    ("word_senses", {"definitions": ["one", "one"]}, "holds a definition twice"),
+    ("word_senses", {"answer": 2}, "'answer' holds 2, expected an index from 0 to 1"),
     ("minimal_pairs", {"sentences": ["They walk."] * 2}, "holds 'They walk.' twice"),
     ("minimal_pairs", {"sentences": ["They walk.", " "]}, "an empty sentence"),
     ("minimal_pairs", {"answer": 2}, "'answer' holds 2, expected 0 or 1"),
@@ -221,6 +233,32 @@ def test_a_choice_is_named_by_its_number_or_its_words() -> None:
         choices.read_answer(text, row, []) for text in ("choice1", " choice 2", "It is  dry.", "choice3", "choice0", "")
     ]
     assert read == [0, 1, 1, -1, -1, -1]
+
+
+def test_a_definition_is_named_by_its_number_or_its_words() -> None:
+    senses, row = family("word_senses"), ROWS["word_senses"]
+    texts = ("definition2", "a house  that keeps money", "sloping land beside water", "definition3", "choice1", "")
+    assert [senses.read_answer(text, row, []) for text in texts] == [1, 1, 0, -1, -1, -1]
+
+
+def test_a_sense_is_seen_where_a_training_example_has_its_definition() -> None:
+    senses, row = family("word_senses"), ROWS["word_senses"]
+    other = {**row, "word": "shore", "context": "shore", "word_index": 0, "answer": 1}
+    parts = {"train": [dict(row)], "validation": [dict(other)], "test": [dict(row), {**row, "answer": 1}]}
+    senses.complete(parts)
+    assert {part: [one["unseen"] for one in rows] for part, rows in parts.items()} == {
+        "train": [0],
+        "validation": [1],
+        "test": [0, 1],
+    }
+
+
+def test_a_word_follows_its_context_through_repairs() -> None:
+    senses, row = family("word_senses"), ROWS["word_senses"]
+    context = "A  bank  is on the bank."
+    spread = {**row, "context": context, "word_index": context.rindex("bank")}
+    repaired = senses.repair_texts(spread, lambda text: " ".join(text.split()))
+    assert senses.problem(repaired) is None and repaired["word_index"] == 17
 
 
 def test_a_label_is_read_whatever_its_case_and_a_number_only_when_it_is_one() -> None:

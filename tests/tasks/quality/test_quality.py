@@ -230,6 +230,7 @@ FAMILIES = {
     "tagging": ({"tokens": ["a", "b"], "tags": ["O", "I-x"]}, "in IOB2 it begins with B-"),
     "span_extraction": ({"answer_starts": [7]}, "is not at character 7"),
     "multiple_choice": ({"answer": 4}, "expected an index from 0 to 3"),
+    "word_senses": ({"answer": 4}, "expected an index from 0 to "),
 }
 
 
