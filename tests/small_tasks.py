@@ -70,6 +70,14 @@ def _tags(texts: list[str], number: int) -> dict[str, Any]:
     return {"tokens": tokens, "tags": tags, "text": " ".join(tokens)}
 
 
+def _few_shot_tags(texts: list[str], number: int) -> dict[str, Any]:
+    sentence, *support = (_tags(texts, at % len(texts)) for at in range(number, number + 4))
+    kinds = {tag[2:] for row in support for tag in row["tags"] if tag != "O"}
+    tags = [tag if tag[2:] in kinds else "O" for tag in sentence["tags"]]
+    shown = {f"support_{name}": [row[name] for row in support] for name in ("tokens", "tags")}
+    return {**sentence, "tags": tags, **shown}
+
+
 def _span(texts: list[str], number: int) -> dict[str, Any]:
     context = texts[number]
     longest = max(re.findall(r"\w+", context), key=len)
@@ -198,6 +206,7 @@ DERIVED: dict[str, Callable[[list[str], int], dict[str, Any]]] = {
     "pair_classification": _pair,
     "pair_regression": _similarity,
     "tagging": _tags,
+    "few_shot_tagging": _few_shot_tags,
     "span_extraction": _span,
     "multiple_choice": _choice,
     "text_generation": _summary,

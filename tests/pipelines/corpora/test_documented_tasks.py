@@ -136,3 +136,14 @@ def test_a_word_has_the_definition_that_its_own_function_gives_among_those_of_ot
         for part in ("train", "test")
     }
     assert len(senses["test"] - senses["train"]) > 0.8 * len(senses["test"])
+
+
+def test_the_kinds_of_a_part_are_its_own_and_a_support_shows_them_in_other_lists() -> None:
+    found = examples("few_shot_tagging")
+    kinds: dict[str, set[str]] = {}
+    for one, _, part in found:
+        assert one["tokens"] not in one["support_tokens"] and 2 <= len(one["support_tokens"]) <= 6
+        shown = {tag[2:] for tags in one["support_tags"] for tag in tags if tag != "O"}
+        kinds.setdefault(part, set()).update(shown)
+    assert all(len(own) >= 2 for own in kinds.values())
+    assert sum(map(len, kinds.values())) == len(set.union(*kinds.values())), "no kind is in two parts"

@@ -25,6 +25,14 @@ ROWS: dict[str, list[dict[str, Any]]] = {
     "pair_classification": [{"text_a": "it rains", "text_b": "it is wet", "label": "entailment"}],
     "pair_regression": [{"text_a": "it rains", "text_b": "it is wet", "label": 4.75}],
     "tagging": [{"tokens": ["Ada", "in", "London"], "tags": ["B-PER", "O", "B-LOC"]}],
+    "few_shot_tagging": [
+        {
+            "tokens": ["in", "Bonn"],
+            "tags": ["O", "B-LOC"],
+            "support_tokens": [["to", "Rome", "!"]],
+            "support_tags": [["O", "B-LOC", "O"]],
+        }
+    ],
     "span_extraction": [
         {"context": "Ada, 1815.", "question": "When?", "answer_texts": ["1815", "1815."], "answer_starts": [5, 5]},
         {"context": "Ada, 1815.", "question": "Where?", "answer_texts": [], "answer_starts": []},
@@ -80,6 +88,8 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("pair_regression", {"label": float("inf")}, "expected a finite number"),
     ("tagging", {"tags": "B-PER O"}, "expected a list of texts, as JSON"),
     ("tagging", {"tags": ["O", "I-PER", "O"]}, "'I-PER' after 'O'"),
+    ("few_shot_tagging", {"tags": ["O", "B-PER"]}, "holds the type 'PER', which no support sentence has"),
+    ("few_shot_tagging", {"support_tags": [["O", "B-LOC"]]}, "sentence 0: the column 'tags' holds 2 tags for 3 tokens"),
     ("span_extraction", {"answer_starts": [4, 5]}, "the answer '1815' is not at character 4"),
     ("multiple_choice", {"answer": 1.5}, "expected an index, counted from 0"),
     ("multiple_choice", {"answer": 2}, "expected an index from 0 to 1"),

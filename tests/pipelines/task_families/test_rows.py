@@ -20,6 +20,11 @@ ROWS: dict[str, dict[str, Any]] = {
         "tokens": ["Ada", "Lovelace", "of", "London", ";", "中", "国"],
         "tags": ["B-person", "I-person", "O", "B-place", "O", "B-place", "I-place"],
     },
+    "few_shot_tagging": {
+        "tokens": ["Ada", "of", "London"], "tags": ["B-person", "O", "B-place"],
+        "support_tokens": [["Grace", "Hopper"], ["in", "Rome", "and", "Bonn"]],
+        "support_tags": [["B-person", "I-person"], ["O", "B-place", "O", "B-place"]],
+    },
     "span_extraction": {
         "context": "Ada was born in London.", "question": "Where?", "answer_texts": ["London"], "answer_starts": [16]
     },
@@ -65,6 +70,8 @@ TEXT = {
     "pair_classification": "first: it rains second: it is wet label:",
     "pair_regression": "first: it rains second: it is wet similarity:",
     "tagging": "text: Ada Lovelace of London ; 中国 entities:",
+    "few_shot_tagging": "example: Grace Hopper entities: person: Grace Hopper example: in Rome and Bonn entities: "
+    "place: Rome; place: Bonn text: Ada of London entities:",
     "span_extraction": "question: Where? context: Ada was born in London. answer:",
     "multiple_choice": "question: And? choice1: It is wet. choice2: It is dry. context: It rains. answer:",
     "text_generation": "text: Guten Tag output:",
@@ -94,6 +101,11 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("tagging", {"tags": ["O", "I-person", *"OOOOO"]}, "'I-person' after 'O', number 1: in IOB2 it begins with B-"),
     ("tagging", {"tags": ["B-x", "I-y", *"OOOOO"]}, "'I-y' after 'B-x'"),
     ("tagging", {"tags": ["E-x", *"OOOOOO"]}, "expected O, B-… or I-…"),
+    ("few_shot_tagging", {"tags": ["O"]}, "'tags' holds 1 tags for 3 tokens"),
+    ("few_shot_tagging", {"support_tokens": []}, "the column 'support_tokens' is empty"),
+    ("few_shot_tagging", {"support_tags": [["O", "O"]]}, "'support_tags' holds 1 sentences, 'support_tokens' 2"),
+    ("few_shot_tagging", {"support_tags": [["O"], list("OOOO")]}, "support sentence 0: the column 'tags' holds 1 tags"),
+    ("few_shot_tagging", {"tags": ["B-thing", "O", "O"]}, "holds the type 'thing', which no support sentence has"),
     ("span_extraction", {"question": ""}, "the column 'question' is empty"),
     ("span_extraction", {"answer_starts": [15]}, "'London' is not at character 15 of 'context'"),
     ("span_extraction", {"answer_starts": []}, "'answer_starts' holds 0 offsets for 1 answers"),
@@ -218,6 +230,12 @@ def test_entities_are_read_in_their_order_and_unknown_ones_passed_over() -> None
     assert tagging.read_answer("q: May; p: June; t:", row, labels) == ["O"] * 6
     assert tagging.answer_text({"tokens": ["so"], "tags": ["O"]}) == "none"
     assert tagging.read_answer("none", row, labels) == ["O"] * 6
+
+
+def test_entities_of_types_that_the_support_has_are_read() -> None:
+    few, row = family("few_shot_tagging"), ROWS["few_shot_tagging"]
+    assert few.labels([row]) == []
+    assert few.read_answer("person: Ada; place: London", row, []) == row["tags"]
 
 
 def test_questions_without_answers() -> None:

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from pipelines.corpora.documentation.exercises import DocumentedEntry, EntryExamples, Exercise, described
 
-_KINDS = {
+KINDS = {
     "array": re.compile(r"array|matrix|matrices", re.IGNORECASE),
     "boolean": re.compile(r"\bbool|\b(?:True|False)\b"),
     "function": re.compile(r"\bcallable|\bfunction", re.IGNORECASE),
@@ -28,6 +28,6 @@ class KindsOfParameters(Exercise, name="kinds_of_parameters"):
     def examples(self, entries: Sequence[DocumentedEntry]) -> EntryExamples:
         for entry in described(entries):
             written = " ".join(parameter.type for parameter in entry.parts.parameters)
-            labels = [kind for kind, pattern in _KINDS.items() if pattern.search(written)]
+            labels = [kind for kind, pattern in KINDS.items() if pattern.search(written)]
             if entry.parts.parameters:
                 yield entry, {"text": f"{entry.parts.summary}\n\n{entry.description}", "labels": labels}
