@@ -26,7 +26,7 @@ class FewShotOutput(ModelOutput):
     """Outputs of a prototype tagger."""
 
     logits: Tensor | None = None
-    """[B, L, C]: scores of tags at every token of the sentences that are to be tagged."""
+    """[R, L, C]: scores of tags at every token, those of the support too."""
     transitions: Tensor | None = None
     """[C + 2, C + 2], as in `networks/crf.py`."""
     hidden_states: tuple[Tensor, ...] | None = None
@@ -72,9 +72,12 @@ class PrototypeTagger(BackboneWithHead):
         outputs = self.run_backbone(inputs, output_hidden_states)
         states = outputs.last_hidden_state.view(*episode_rows.shape, *outputs.last_hidden_state.shape[1:])
         prototypes, known = _prototypes(states[:, 1:], support_words, support_tags, episode_tags.shape[1])
-        distances = (states[:, 0].unsqueeze(2) - prototypes.unsqueeze(1)).pow(2).sum(-1)
+        tokens = states.flatten(1, 2)
+        squares = tokens.pow(2).sum(-1).unsqueeze(2) + prototypes.pow(2).sum(-1).unsqueeze(1)
+        distances = squares - 2 * tokens @ prototypes.transpose(1, 2)
         logits = -self.temperature.exp() * distances / states.shape[-1] ** 0.5
         logits = logits.masked_fill(((episode_tags == 0) | ~known).unsqueeze(1), IMPOSSIBLE)
+        logits = logits.view(*input_ids.shape, -1)
         return FewShotOutput(logits, self.transitions((episode_tags.shape[1] - 1) // 2), outputs.hidden_states)
 
     def transitions(self, types: int) -> Tensor:

@@ -115,7 +115,8 @@ class PrototypeTaggingHead(Head, name="prototype_tagging"):
         assert isinstance(encoded, EncodedEpisodes)
         answers: list[Answer] = [[OUTSIDE] * len(example["tokens"]) for example in encoded.examples]
         for chosen, _, signals in outputs:
-            scores = signals[Signal.TAG_LOGITS].float()
+            rows = signals[Signal.TAG_LOGITS].float()
+            scores = rows.view(len(chosen), -1, *rows.shape[1:])[:, 0]
             words = [encoded.words(item) for item in chosen]
             tokens = [torch.from_numpy(each[:, 1]).to(scores.device) for each in words]
             emissions = pad_sequence([row[each] for row, each in zip(scores, tokens, strict=True)], batch_first=True)
@@ -171,9 +172,9 @@ class EncodedEpisodes(RowGroups):
         known = [np.ones(len(tags_of(self.examples[item])), dtype=np.int64) for item in chosen]
         fields[EPISODE_TAGS] = pad_rows(known, 0, multiple=1)
         if self._answers:
-            labels = np.full(fields[Field.INPUT_IDS][:: exists.shape[1]].shape, IGNORED, dtype=np.int64)
+            labels = np.full(fields[Field.INPUT_IDS].shape, IGNORED, dtype=np.int64)
             for example, item in enumerate(chosen):
-                labels[example, self.words(item)[:, 1]] = self._tags[self._firsts[item]]
+                labels[example * exists.shape[1], self.words(item)[:, 1]] = self._tags[self._firsts[item]]
             fields[Field.TAG_LABELS] = labels
         return fields
 

@@ -270,20 +270,6 @@ def test_a_large_group_does_not_rule_the_mean_of_groups() -> None:
     assert scores("word_analogies", words, ["Italy", "walks"]) == {"accuracy": 0.5, "mean_of_relations": 0.5}
 
 
-def test_senses_without_an_example_are_counted_apart_and_against_chance() -> None:
-    gold = [(0, 2, True), (1, 4, True), (1, 2, False), (0, 3, False)]
-    assert scores("word_senses", gold, [0, 0, 1, 0]) == {
-        "accuracy": 0.75,
-        "unseen_accuracy": 0.5,
-        "unseen_above_chance": pytest.approx(0.5 - (1 / 2 + 1 / 4) / 2),
-    }
-    assert scores("word_senses", gold[2:], [1, 0]) == {
-        "accuracy": 1.0,
-        "unseen_accuracy": 0.0,
-        "unseen_above_chance": 0.0,
-    }
-
-
 EXAMPLES: dict[str, tuple[list[Any], list[Any]]] = {
     "text_classification": (LABELS * 500, ["a", "c"] * 1000),
     "label_sets": ([{"a": 1.0}, {"b": 1.0}] * 1000, [{"a": 0.9, "b": 0.2}, {"a": 0.6, "b": 0.3}] * 1000),
