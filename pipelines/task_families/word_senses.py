@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pipelines.task_families import Answer, OmissionCallback, Problem, Row, TaskFamily, empty_text_problem
+from pipelines.task_families import Answer, Lookup, OmissionCallback, Problem, Row, TaskFamily, empty_text_problem
 from pipelines.task_families.span_extraction import nearest_start
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class WordSenses(TaskFamily, name="word_senses"):
         "unseen": "int64",
     }
     """`word_index` counts characters of the context from 0; `unseen` is 1 where no training example has the sense."""
-    optional: ClassVar[frozenset[str]] = frozenset({"unseen"})
+    fields: ClassVar[dict[str, str] | None] = {name: kind for name, kind in columns.items() if name != "unseen"}
     target: ClassVar[tuple[str, ...]] = ("answer", "unseen")
     metrics: ClassVar[tuple[str, ...]] = ("accuracy", "unseen_accuracy", "unseen_above_chance")
     shared: ClassVar[tuple[str, ...]] = ("context",)
@@ -82,6 +82,10 @@ class WordSenses(TaskFamily, name="word_senses"):
             "definitions": definitions,
             "answer": definitions.index(correct) if correct is not None else None,
         }
+
+    def join_side_tables(self, record: Row, tables: Mapping[str, Lookup]) -> dict[str, Any]:
+        """The columns of a record; `unseen` is set once all are read."""
+        return {name: record.get(name, 0) for name in self.columns}
 
     def complete(self, parts: Mapping[str, Sequence[dict[str, Any]]]) -> None:
         """Set `unseen` of all examples."""

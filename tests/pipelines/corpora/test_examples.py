@@ -49,7 +49,7 @@ ROWS: dict[str, list[dict[str, Any]]] = {
             "word_index": 7,
             "definitions": ["land", "house"],
             "answer": 0,
-            "unseen": 1,
+            "unseen": 0,
         }
     ],
     "minimal_pairs": [

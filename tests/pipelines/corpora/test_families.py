@@ -49,6 +49,14 @@ def example(name: str, number: int) -> dict[str, Any]:
         },
         "multiple_choice": {"context": text, "question": "Which?", "choices": words[:4], "answer": number % 4},
         "text_generation": {"source": text, "target": " ".join(words)},
+        "word_senses": {
+            "context": text, "word": words[1], "word_index": text.index(words[1]),
+            "definitions": [f"follows {words[0]}", f"comes before {words[2]}"], "answer": number % 2,
+        },
+        "few_shot_tagging": {
+            "tokens": words, "tags": ["B-head", *"O" * (len(words) - 1)],
+            "support_tokens": [words[::-1]], "support_tags": [["B-head", *"O" * (len(words) - 1)]],
+        },
         "span_pair_classification": {
             "context": text, "span1": words[0], "span1_index": 0, "span2": words[-1],
             "span2_index": text.index(words[-1]),

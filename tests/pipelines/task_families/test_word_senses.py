@@ -14,6 +14,32 @@ def test_a_definition_is_named_by_its_number_or_its_words() -> None:
     assert [senses.read_answer(text, row, []) for text in texts] == [1, 1, 0, -1, -1, -1]
 
 
+def test_records_with_candidates_are_converted() -> None:
+    senses = TaskFamily.model_validate("word_senses")
+    candidates = [("bank%1", "sloping land"), ("bank%2", "a house"), ("bank%3", "sloping land")]
+    record = {
+        "text": "on the bank",
+        "start": 7,
+        "end": 11,
+        "sense": "bank%3",
+        "candidates": [{"sense": sense, "gloss": gloss} for sense, gloss in candidates],
+    }
+    row = senses.join_side_tables(senses.convert_published(record, lambda reason, text: None), {})
+    assert row == {
+        "context": "on the bank",
+        "word": "bank",
+        "word_index": 7,
+        "definitions": ["sloping land", "a house"],
+        "answer": 0,
+        "unseen": 0,
+    }
+    unknown = senses.convert_published({**record, "sense": "shore"}, lambda reason, text: None)
+    problem = senses.problem(unknown)
+    assert problem is not None and "'answer' holds None" in problem
+    own = {"context": "so", "candidates": "none"}
+    assert senses.convert_published(own, lambda reason, text: None) == own
+
+
 def test_a_sense_is_seen_where_a_training_example_has_its_definition() -> None:
     senses, row = TaskFamily.model_validate("word_senses"), ROWS["word_senses"]
     other = {**row, "word": "shore", "context": "shore", "word_index": 0, "answer": 1}
