@@ -92,6 +92,12 @@ def _span(texts: list[str], number: int) -> dict[str, Any]:
     }
 
 
+def _translated_span(texts: list[str], number: int) -> dict[str, Any]:
+    row = _span(texts, number)
+    translated = {f"source_{name}": row[name].upper() for name in ("context", "question")}
+    return {**row, **translated, "text": "\n".join([row["text"], *translated.values()])}
+
+
 def _choice(texts: list[str], number: int) -> dict[str, Any]:
     first, rest = _head_and_body(texts[number])
     others = [_head_and_body(texts[(number + step) % len(texts)])[0] for step in (5, 11)]
@@ -208,6 +214,7 @@ DERIVED: dict[str, Callable[[list[str], int], dict[str, Any]]] = {
     "tagging": _tags,
     "few_shot_tagging": _few_shot_tags,
     "span_extraction": _span,
+    "translated_spans": _translated_span,
     "multiple_choice": _choice,
     "text_generation": _summary,
     "span_pair_classification": _coreference,

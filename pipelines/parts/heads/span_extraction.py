@@ -58,11 +58,7 @@ class SpanExtractionHead(Head, name="span_extraction"):
 
     def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
         outputs = network(**backbone_inputs(batch, network), output_hidden_states=bool(LAYERS & requested))
-        outside = batch[Field.ANSWERABLE] == 0
-        outside[:, 0] = False
-        signals: dict[Signal, Any] = {
-            Signal.SPAN_LOGITS: outputs.logits.masked_fill(outside.unsqueeze(-1), float("-inf"))
-        }
+        signals: dict[Signal, Any] = {Signal.SPAN_LOGITS: of_answerable(outputs.logits, batch)}
         return signals | layer_signals(network, outputs, requested)
 
     def encode(
@@ -110,6 +106,13 @@ class SpanExtractionHead(Head, name="span_extraction"):
             characters = encoded.window(int(item)).characters[spans[item]]
             answers.append(example["context"][characters[0, 0] : characters[1, 1]] if best[item] > bound else "")
         return answers
+
+
+def of_answerable(logits: Tensor, batch: Batch) -> Tensor:
+    """`logits` [B, L, 2], −inf where a token is neither one of the context nor the first of the row."""
+    outside = batch[Field.ANSWERABLE] == 0
+    outside[:, 0] = False
+    return logits.masked_fill(outside.unsqueeze(-1), float("-inf"))
 
 
 def best_spans(scores: Tensor, longest: int) -> tuple[Tensor, Tensor, Tensor]:

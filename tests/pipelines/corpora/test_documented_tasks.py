@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from functools import cache
 from typing import Any
@@ -147,3 +148,13 @@ def test_the_kinds_of_a_part_are_its_own_and_a_support_shows_them_in_other_lists
         kinds.setdefault(part, set()).update(shown)
     assert all(len(own) >= 2 for own in kinds.values())
     assert sum(map(len, kinds.values())) == len(set.union(*kinds.values())), "no kind is in two parts"
+
+
+def test_questions_in_georgian_letters_are_those_of_the_english_ones() -> None:
+    english = {where: one for one, where, _ in examples("span_extraction")}
+    found = examples("translated_spans")
+    assert len(found) == len(english)
+    for one, where, _ in found:
+        assert one["source_context"] == english[where]["context"]
+        assert one["answer_starts"] == english[where]["answer_starts"]
+        assert not re.search("[A-Za-z]", one["context"] + one["question"] + "".join(one["answer_texts"]))

@@ -37,6 +37,16 @@ ROWS: dict[str, list[dict[str, Any]]] = {
         {"context": "Ada, 1815.", "question": "When?", "answer_texts": ["1815", "1815."], "answer_starts": [5, 5]},
         {"context": "Ada, 1815.", "question": "Where?", "answer_texts": [], "answer_starts": []},
     ],
+    "translated_spans": [
+        {
+            "context": "Ada, geboren 1815.",
+            "question": "Wann?",
+            "answer_texts": ["1815"],
+            "answer_starts": [13],
+            "source_context": "Ada, born 1815.",
+            "source_question": "When?",
+        }
+    ],
     "multiple_choice": [{"context": "It rains.", "question": "So?", "choices": ["wet", "dry"], "answer": 0}],
     "text_generation": [{"source": "Wait!", "target": "等等！"}, {"source": "Go.", "target": "走吧。"}],
     "span_pair_classification": [
@@ -91,6 +101,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("few_shot_tagging", {"tags": ["O", "B-PER"]}, "holds the type 'PER', which no support sentence has"),
     ("few_shot_tagging", {"support_tags": [["O", "B-LOC"]]}, "sentence 0: the column 'tags' holds 2 tags for 3 tokens"),
     ("span_extraction", {"answer_starts": [4, 5]}, "the answer '1815' is not at character 4"),
+    ("translated_spans", {"source_context": ""}, "the column 'source_context' is empty"),
     ("multiple_choice", {"answer": 1.5}, "expected an index, counted from 0"),
     ("multiple_choice", {"answer": 2}, "expected an index from 0 to 1"),
     ("text_generation", {"target": " "}, "the column 'target' is empty"),

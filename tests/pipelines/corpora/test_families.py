@@ -47,6 +47,10 @@ def example(name: str, number: int) -> dict[str, Any]:
         "span_extraction": {
             "context": text, "question": f"Which is word {number}?", "answer_texts": words[:1], "answer_starts": [0]
         },
+        "translated_spans": {
+            "context": text, "question": f"Which is word {number}?", "answer_texts": words[:1], "answer_starts": [0],
+            "source_context": text.upper(), "source_question": f"WHICH IS WORD {number}?",
+        },
         "multiple_choice": {"context": text, "question": "Which?", "choices": words[:4], "answer": number % 4},
         "text_generation": {"source": text, "target": " ".join(words)},
         "word_senses": {

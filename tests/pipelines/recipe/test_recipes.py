@@ -23,7 +23,7 @@ from pipelines.recipe.lines import line_views
 from pipelines.recipe.plan import Plan, Step, plan
 from pipelines.recipe.problems import Setting
 from pipelines.recipe.profiles import smoke
-from pipelines.recipe.schema import Recipe
+from pipelines.recipe.schema import Recipe, Stage
 from pipelines.recipe.tables import PLAIN
 from pipelines.task_families import TaskFamily
 from pipelines.task_families.labelled_tables import MAIN, PARTS, labelled_table
@@ -53,7 +53,7 @@ def setting_of(recipe: Recipe) -> Setting:
     fits = set(TaskFamily.members)
     tasks: dict[str, set[str]] = {}
     languages = {"en"}
-    views = [view for one in recipe.stages.values() for view in line_views(one).values()]
+    views = views_of(recipe)
     for stage in views:
         if stage.head is not None and stage.head.reads:
             (word,) = (word for word in stage.corpus if word not in PLAIN)
@@ -76,10 +76,21 @@ def setting_of(recipe: Recipe) -> Setting:
     return Setting(
         family=family,
         language=min(languages),
-        corpora=corpora_of(views),
+        corpora=corpora_of([*views, *(view for one in begun_from(recipe) for view in views_of(one))]),
         # of another family where one fits: a head of another task is new
         tasks={word: _first(able - {family} or able) for word, able in tasks.items()},
     )
+
+
+def views_of(recipe: Recipe) -> list[Stage]:
+    return [view for one in recipe.stages.values() for view in line_views(one).values()]
+
+
+def begun_from(recipe: Recipe) -> list[Recipe]:
+    """The recipes whose stages the stages of this one start from."""
+    starts = (one.start for one in recipe.stages.values())
+    names = {start.rpartition("/")[0] for start in starts if isinstance(start, str)} - {""}
+    return [SHIPPED.load(name) for name in sorted(names)]
 
 
 def _first(fits: set[str]) -> str:

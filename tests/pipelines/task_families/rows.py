@@ -22,6 +22,10 @@ ROWS: dict[str, dict[str, Any]] = {
     "span_extraction": {
         "context": "Ada was born in London.", "question": "Where?", "answer_texts": ["London"], "answer_starts": [16]
     },
+    "translated_spans": {
+        "context": "Ada wurde in London geboren.", "question": "Wo?", "answer_texts": ["London"], "answer_starts": [13],
+        "source_context": "Ada was born in London.", "source_question": "Where?",
+    },
     "multiple_choice": {"context": "It rains.", "question": "And?", "choices": ["It is wet.", "It is dry."],
     "answer": 1},
     "text_generation": {"source": "Guten Tag", "target": "good day"},
@@ -67,6 +71,8 @@ TEXT = {
     "few_shot_tagging": "example: Grace Hopper entities: person: Grace Hopper example: in Rome and Bonn entities: "
     "place: Rome; place: Bonn text: Ada of London entities:",
     "span_extraction": "question: Where? context: Ada was born in London. answer:",
+    "translated_spans": "translated question: Where? translated context: Ada was born in London. question: Wo? "
+    "context: Ada wurde in London geboren. answer:",
     "multiple_choice": "question: And? choice1: It is wet. choice2: It is dry. context: It rains. answer:",
     "text_generation": "text: Guten Tag output:",
     "span_pair_classification": "text: Ada met *Grace* when *she* came. first: Grace second: she label:",
@@ -104,6 +110,8 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("span_extraction", {"answer_starts": [15]}, "'London' is not at character 15 of 'context'"),
     ("span_extraction", {"answer_starts": []}, "'answer_starts' holds 0 offsets for 1 answers"),
     ("span_extraction", {"answer_texts": [""]}, "holds an empty answer"),
+    ("translated_spans", {"answer_starts": [16]}, "'London' is not at character 16 of 'context'"),
+    ("translated_spans", {"source_question": " "}, "the column 'source_question' is empty"),
     ("multiple_choice", {"answer": 2}, "'answer' holds 2, expected an index from 0 to 1"),
     ("multiple_choice", {"choices": ["one"]}, "'choices' holds 1, expected two or more"),
     ("multiple_choice", {"choices": ["one", " "]}, "an empty choice"),

@@ -276,7 +276,6 @@ EXAMPLES: dict[str, tuple[list[Any], list[Any]]] = {
     "pair_classification": (LABELS * 500, ["a", "c"] * 1000),
     "pair_regression": ([0.0, 1.0, 2.0, 3.0] * 500, [1.0, 3.0] * 1000),
     "tagging": ([["B-A", "O"], ["O"]] * 1000, [["B-A", "O"], ["I-A"]] * 1000),
-    "few_shot_tagging": ([["B-A", "O"], ["O"]] * 1000, [["B-A", "O"], ["I-A"]] * 1000),
     "span_extraction": ([["one two"], []] * 1000, ["one", ""] * 1000),
     "multiple_choice": ([0, 1] * 1000, [0, 0] * 1000),
     "text_generation": (["one two three four", "and more"] * 1000, ["one two three five", "none"] * 1000),
