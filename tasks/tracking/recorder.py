@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 HTTP_SERVER_ERROR = 500
 FORBIDDEN_IN_NAMES = re.compile(r"""[/:.%"']""")
 """Characters that MLflow forbids in the name of a model, and that the name of a stage may have."""
+PROJECTED = "cursus.projected"
+"""Tag of a run that is, or was, logged from a step's record. That happens under a lock: such a run that is open was
+left incomplete."""
 
 
 class Recorder:
@@ -152,10 +155,7 @@ class Recorder:
         """The latest run of an unfinished attempt at a step that no process is working on."""
         computed = _computed(fingerprint)
         unfinished = self.client.search_runs(list(experiments), f"{computed} and attributes.status != 'FINISHED'")
-        # steps are logged from their record under a lock: such a run that is open was left incomplete
-        return next(
-            (run for run in unfinished if run.info.status != "RUNNING" or "cursus.projected" in run.data.tags), None
-        )
+        return next((run for run in unfinished if run.info.status != "RUNNING" or PROJECTED in run.data.tags), None)
 
     def reopen_run(self, run: Run, step: TrackedStep, parent: Run) -> None:
         """Reopen the run of an earlier attempt at `step`, nested in `parent`."""
@@ -223,13 +223,14 @@ class Recorder:
         step, last_steps = TrackedStep.of(provenance), dict[str, int]()
         attempt = self.unfinished_run(step.fingerprint, self.experiments())
         if attempt is None:
-            more = {"cursus.projected": "true"}
+            more = {PROJECTED: "true"}
             if provenance.environment.smoke:
                 experiment = experiment or self.experiment(step.dataset or step.recipe, smoke=True)
             run_id = self.open_run(step, more=more, experiment=experiment, begun=begun)
         else:
             # that attempt made the artifact, and was stopped before it closed its run
             run_id = str(attempt.info.run_id)
+            self.client.set_tag(run_id, PROJECTED, "true")  # first: open without it, the run would stay open for ever
             self.client.update_run(run_id, "RUNNING")
             self.describe(run_id, step)
             last_steps = self.last_steps(run_id)
@@ -264,10 +265,14 @@ class Recorder:
         return self._models[fingerprint]
 
     def link_output(self, run_id: str, model_id: str | None, provenance: Provenance) -> None:
-        """Link a model as the output of a run, or of its cached copy; nothing without a model."""
+        """Link a model as the output of a run, or of its cached copy; nothing without a model. Idempotent."""
         from mlflow.entities import LoggedModelOutput
 
-        if model_id is not None:
+        if model_id is None:
+            return
+        outputs = self.client.get_run(run_id).outputs
+        # MLflow refuses a second link, for which a journal that a killed process had nearly sent would be refused
+        if outputs is None or model_id not in {one.model_id for one in outputs.model_outputs}:
             step = int(provenance.result.get("steps", 0))
             self.client.log_outputs(run_id, [LoggedModelOutput(model_id, step)])
 
