@@ -53,7 +53,7 @@ class Ending:
 
     @property
     def words(self) -> str:
-        """A short description for the record."""
+        """A description for the record, with the paths of this machine."""
         if self.killed:
             return "killed"
         if self.hung:
@@ -61,7 +61,7 @@ class Ending:
         if self.success:
             return "finished"
         last = next((line for line in reversed(self.output.splitlines()) if line.strip()), "(no output)")
-        return (self.error or f"status {self.status}: {last.strip()}")[:240]
+        return self.error or f"status {self.status}: {last.strip()}"
 
 
 class Attempt:

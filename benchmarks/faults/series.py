@@ -22,6 +22,8 @@ RUNS = 3
 """Number of further runs, each after following its error's instructions, after which the error counts as unclear."""
 
 
+LONGEST_WORDS = 240
+"""Characters of the description of an end."""
 TRIES = 10
 """Number of fresh checkouts in which a fault may come too late; then something else is wrong."""
 
@@ -103,7 +105,8 @@ def _record(
     strike, *later = strikes
 
     def text_of(ending: Ending) -> str:
-        return ending.words.replace(str(checkout.folder), "…")  # no machine-specific paths
+        # no machine-specific paths, and none that is cut off
+        return ending.words.replace(str(checkout.folder), "…")[:LONGEST_WORDS]
 
     own = [strike.ending] if later else [strike.ending, *endings]
     unclear = [text_of(one) for one in own if not one.clear]
