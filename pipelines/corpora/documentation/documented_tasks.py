@@ -14,6 +14,7 @@ from pipelines.corpora.examples.files import Example
 from pipelines.corpora.settings.task import DocumentationTask
 from pipelines.errors import DataError
 from pipelines.task_families import TaskFamily
+from pipelines.task_families.labelled_tables import PARTS
 
 MIN_SUMMARY = 20
 """Minimum characters of a summary."""
@@ -53,5 +54,7 @@ def examples_of(rows: Iterable[tuple[str, str, str, str]], family: TaskFamily) -
     exercise = exercise_that_fills(family.columns)
     if exercise is None:
         raise DataError(f"the documentation holds no examples of {family.name}; set the files of the task")
-    for entry, example in exercise.examples([DocumentedEntry(*row, parse_docstring(row[0])) for row in rows]):
-        yield example, entry.source, entry.part
+    entries = [DocumentedEntry(*row, parse_docstring(row[0])) for row in rows]
+    placed = [({**example}, entry.source, entry.part) for entry, example in exercise.examples(entries)]
+    family.complete({part: [example for example, _, each in placed if each == part] for part in PARTS})
+    yield from placed

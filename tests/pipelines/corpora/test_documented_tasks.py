@@ -137,6 +137,8 @@ def test_a_word_has_the_definition_that_its_own_function_gives_among_those_of_ot
         for part in ("train", "test")
     }
     assert len(senses["test"] - senses["train"]) > 0.8 * len(senses["test"])
+    for one, _, part in found:
+        assert one["unseen"] == (one["definitions"][one["answer"]] not in senses["train"]), part
 
 
 def test_the_kinds_of_a_part_are_its_own_and_a_support_shows_them_in_other_lists() -> None:
