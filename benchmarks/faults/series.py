@@ -20,8 +20,6 @@ from benchmarks.harness import company
 
 RUNS = 3
 """Number of further runs, each after following its error's instructions, after which the error counts as unclear."""
-
-
 LONGEST_WORDS = 240
 """Characters of the description of an end."""
 TRIES = 10

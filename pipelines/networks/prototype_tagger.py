@@ -72,9 +72,7 @@ class PrototypeTagger(BackboneWithHead):
         outputs = self.run_backbone(inputs, output_hidden_states)
         states = outputs.last_hidden_state.view(*episode_rows.shape, *outputs.last_hidden_state.shape[1:])
         prototypes, known = _prototypes(states[:, 1:], support_words, support_tags, episode_tags.shape[1])
-        tokens = states.flatten(1, 2)
-        squares = tokens.pow(2).sum(-1).unsqueeze(2) + prototypes.pow(2).sum(-1).unsqueeze(1)
-        distances = squares - 2 * tokens @ prototypes.transpose(1, 2)
+        distances = (states.flatten(1, 2).unsqueeze(2) - prototypes.unsqueeze(1)).pow(2).sum(-1)
         logits = -self.temperature.exp() * distances / states.shape[-1] ** 0.5
         logits = logits.masked_fill(((episode_tags == 0) | ~known).unsqueeze(1), IMPOSSIBLE)
         logits = logits.view(*input_ids.shape, -1)
@@ -105,8 +103,9 @@ def _prototypes(states: Tensor, words: Tensor, tags: Tensor, count: int) -> tupl
     vectors = states.take_along_dim(words.clamp(min=0).unsqueeze(-1), 2).flatten(1, 2)
     members = (tags.flatten(1).unsqueeze(1) == torch.arange(count, device=tags.device).view(1, -1, 1)).to(vectors.dtype)
     sums, counts = members @ vectors, members.sum(-1)
-    begins, inside = slice(1, None, 2), slice(2, None, 2)
+    inside = torch.arange(2, count, 2, device=tags.device)
+    begins = inside - 1
     lacks = (counts[:, inside] == 0).to(vectors.dtype)
-    sums = sums.index_add(1, torch.arange(2, count, 2, device=tags.device), sums[:, begins] * lacks.unsqueeze(-1))
-    counts = counts.index_add(1, torch.arange(2, count, 2, device=tags.device), counts[:, begins] * lacks)
+    sums = sums.index_add(1, inside, sums[:, begins] * lacks.unsqueeze(-1))
+    counts = counts.index_add(1, inside, counts[:, begins] * lacks)
     return sums / counts.clamp(min=1).unsqueeze(-1), counts > 0

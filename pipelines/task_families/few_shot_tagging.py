@@ -42,7 +42,7 @@ class FewShotTagging(Tagging, name="few_shot_tagging"):
         for number, (words, given) in enumerate(zip(tokens, tags, strict=True)):
             if problem := super().problem({"tokens": words, "tags": given}):
                 return Problem(f"support: {problem.reason}", f"support sentence {number}: {problem}")
-        if missing := sorted(_types([row["tags"]]) - _types(tags)):
+        if missing := sorted(types_of([row["tags"]]) - types_of(tags)):
             message = f"the column 'tags' holds the type {missing[0]!r}, which no support sentence has"
             return Problem("tags has a type that the support lacks", message)
         return None
@@ -66,8 +66,9 @@ class FewShotTagging(Tagging, name="few_shot_tagging"):
 
 def tags_of(row: Row) -> list[str]:
     """`O`, then both tags of every type of the support, sorted by type."""
-    return [OUTSIDE, *(f"{prefix}-{kind}" for kind in sorted(_types(row["support_tags"])) for prefix in "BI")]
+    return [OUTSIDE, *(f"{prefix}-{kind}" for kind in sorted(types_of(row["support_tags"])) for prefix in "BI")]
 
 
-def _types(sentences: Sequence[Sequence[str]]) -> set[str]:
+def types_of(sentences: Sequence[Sequence[str]]) -> set[str]:
+    """The types of entities in sentences of IOB2 tags."""
     return {tag[2:] for tags in sentences for tag in tags if tag != OUTSIDE}

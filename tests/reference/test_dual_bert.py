@@ -16,7 +16,7 @@ from pipelines.parts.heads.dual_span_extraction import SOURCE_IDS, SOURCE_MASK, 
 from pipelines.parts.heads.span_extraction import SpanExtractionHead
 from pipelines.parts.objectives.span_cross_entropy import SpanCrossEntropy
 from pipelines.vocabulary import Field, Signal
-from tests.pipelines.parts.heads.small_parts import loss_of, small_network, task_of, tensors
+from tests.pipelines.parts.heads.small_parts import answers_after_training, small_network, task_of, tensors
 
 TASK = task_of("translated_spans")
 EXAMPLES: list[dict[str, Any]] = [
@@ -86,15 +86,8 @@ def test_training_extracts_the_answer(tokenizer: PreTrainedTokenizerFast) -> Non
     head, objective = DualSpanExtractionHead(), SpanCrossEntropy()
     network = small_network(head, TASK, tokenizer)
     encoded = head.encode(EXAMPLES, TASK, tokenizer, LENGTH)
-    batch = tensors(encoded, np.arange(2))
-    optimizer = torch.optim.Adam(network.parameters(), lr=3e-3)
-    for _ in range(80):
-        loss = loss_of(objective, batch, head.signals(network, batch, frozenset()))
-        optimizer.zero_grad()
-        torch.autograd.backward(loss)
-        optimizer.step()
-    outputs = [(np.arange(2), batch, head.signals(network, batch, frozenset()))]
-    assert head.answer(network, encoded, outputs, TASK, tokenizer) == ["XML file", "a message"]
+    answers = answers_after_training(head, objective, network, encoded, TASK, tokenizer, 80)
+    assert answers == ["XML file", "a message"]
 
 
 def test_every_window_of_a_long_context_has_the_whole_translation(tokenizer: PreTrainedTokenizerFast) -> None:

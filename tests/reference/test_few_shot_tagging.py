@@ -16,7 +16,7 @@ from pipelines.parts.heads.prototype_tagging import EPISODE_ROWS, EPISODE_TAGS, 
 from pipelines.parts.objectives.crf import Crf
 from pipelines.task_families.few_shot_tagging import tags_of
 from pipelines.vocabulary import Field, Signal
-from tests.pipelines.parts.heads.small_parts import loss_of, small_network, task_of, tensors
+from tests.pipelines.parts.heads.small_parts import answers_after_training, small_network, task_of, tensors
 
 TASK = task_of("few_shot_tagging")
 EXAMPLES: list[dict[str, Any]] = [
@@ -84,16 +84,10 @@ def test_training_tags_and_the_transitions_are_left_out_on_request(tokenizer: Pr
     head, objective = PrototypeTaggingHead(), Crf()
     network = small_network(head, TASK, tokenizer)
     encoded = head.encode(EXAMPLES, TASK, tokenizer, LENGTH)
-    batch = tensors(encoded, np.arange(2))
-    optimizer = torch.optim.Adam(network.parameters(), lr=3e-3)
-    for _ in range(60):
-        loss = loss_of(objective, batch, head.signals(network, batch, frozenset()))
-        optimizer.zero_grad()
-        torch.autograd.backward(loss)
-        optimizer.step()
-    signals = head.signals(network, batch, frozenset())
-    answers = head.answer(network, encoded, [(np.arange(2), batch, signals)], TASK, tokenizer)
+    answers = answers_after_training(head, objective, network, encoded, TASK, tokenizer, 60)
     assert answers == [example["tags"] for example in EXAMPLES]
+    batch = tensors(encoded, np.arange(2))
+    signals = head.signals(network, batch, frozenset())
     assert signals[Signal.TAG_TRANSITIONS].any()
     alone = PrototypeTaggingHead(transitions=False).signals(network, batch, frozenset())
     assert not alone[Signal.TAG_TRANSITIONS].any()

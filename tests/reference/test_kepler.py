@@ -13,7 +13,7 @@ from pipelines.errors import DataError
 from pipelines.parts.heads.described_entities import FACT_ROWS, DescribedEntitiesHead
 from pipelines.parts.objectives.knowledge_embedding import KnowledgeEmbedding
 from pipelines.vocabulary import Field, Signal
-from tests.pipelines.parts.heads.small_parts import loss_of, small_network, task_of, tensors
+from tests.pipelines.parts.heads.small_parts import answers_after_training, loss_of, small_network, task_of, tensors
 from tests.small_corpus import documents
 
 TASK = task_of("multiple_choice")
@@ -77,15 +77,8 @@ def test_training_learns_facts_whose_entities_share_words(tokenizer: PreTrainedT
     head, objective = DescribedEntitiesHead(), KnowledgeEmbedding(margin=20)
     network = small_network(head, TASK, tokenizer)
     encoded = head.encode(FACTS, TASK, tokenizer, LENGTH)
-    batch = tensors(encoded, np.arange(3))
-    optimizer = torch.optim.Adam(network.parameters(), lr=3e-3)
-    for _ in range(60):
-        loss = loss_of(objective, batch, head.signals(network, batch, frozenset()))
-        optimizer.zero_grad()
-        torch.autograd.backward(loss)
-        optimizer.step()
-    outputs = [(np.arange(3), batch, head.signals(network, batch, frozenset()))]
-    assert head.answer(network, encoded, outputs, TASK, tokenizer) == [fact["answer"] for fact in FACTS]
+    answers = answers_after_training(head, objective, network, encoded, TASK, tokenizer, 60)
+    assert answers == [fact["answer"] for fact in FACTS]
 
 
 @pytest.mark.parametrize(

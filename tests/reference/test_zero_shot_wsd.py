@@ -13,8 +13,8 @@ from pipelines.errors import DataError, RecipeError
 from pipelines.networks.sense_scorer import SenseScorer
 from pipelines.parts.heads.sense_definitions import SENSE_ROWS, WORD_TOKENS, SenseDefinitionsHead
 from pipelines.parts.objectives.cross_entropy import CrossEntropy
-from pipelines.vocabulary import Signal
-from tests.pipelines.parts.heads.small_parts import loss_of, small_network, task_of, tensors
+from pipelines.vocabulary import Field, Signal
+from tests.pipelines.parts.heads.small_parts import answers_after_training, small_network, task_of, tensors
 
 TASK = task_of("word_senses")
 EXAMPLES: list[dict[str, Any]] = [
@@ -72,7 +72,7 @@ def test_of_a_long_context_the_tokens_around_the_word_are_read(tokenizer: PreTra
     example = EXAMPLES[0] | {"context": context, "word_index": context.index("element")}
     encoded = SenseDefinitionsHead().encode([example], TASK, tokenizer, LENGTH)
     fields = encoded.collate(np.arange(1))
-    ids, words = next(iter(fields.values()))[0], fields[WORD_TOKENS][0].astype(bool)
+    ids, words = fields[Field.INPUT_IDS][0], fields[WORD_TOKENS][0].astype(bool)
     assert len(ids) <= LENGTH and tokenizer.decode(ids[words]).replace(" ", "") == "element"
     assert LENGTH // 3 < np.flatnonzero(words).mean() < 2 * LENGTH // 3
     assert "is here" in tokenizer.decode(ids)
@@ -82,15 +82,8 @@ def test_training_chooses_by_context(tokenizer: PreTrainedTokenizerFast) -> None
     head, objective = SenseDefinitionsHead(), CrossEntropy()
     network = small_network(head, TASK, tokenizer)
     encoded = head.encode(EXAMPLES, TASK, tokenizer, LENGTH)
-    batch = tensors(encoded, np.arange(2))
-    optimizer = torch.optim.Adam(network.parameters(), lr=3e-3)
-    for _ in range(60):
-        loss = loss_of(objective, batch, head.signals(network, batch, frozenset()))
-        optimizer.zero_grad()
-        torch.autograd.backward(loss)
-        optimizer.step()
-    outputs = [(np.arange(2), batch, head.signals(network, batch, frozenset()))]
-    assert head.answer(network, encoded, outputs, TASK, tokenizer) == [0, 1]
+    answers = answers_after_training(head, objective, network, encoded, TASK, tokenizer, 60)
+    assert answers == [0, 1]
 
 
 def test_rows_that_were_stored_are_the_same_batch(tokenizer: PreTrainedTokenizerFast) -> None:

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from pipelines.errors import DataError
-from pipelines.parts.heads import Batch, backbone_inputs
+from pipelines.parts.heads import Batch
 from pipelines.parts.heads.context_windows import EncodedContexts
-from pipelines.parts.heads.layer_signals import LAYERS, layer_signals
-from pipelines.parts.heads.span_extraction import SpanExtractionHead, of_answerable
+from pipelines.parts.heads.span_extraction import SpanExtractionHead
 from pipelines.parts.heads.token_rows import TokenRows, column, token_rows
 from pipelines.task_families.excerpt import number_of
-from pipelines.vocabulary import Ability, Field, Signal
+from pipelines.vocabulary import Ability, Field
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,22 +49,18 @@ class DualSpanExtractionHead(SpanExtractionHead, name="dual_span_extraction"):
     translation: bool = True
     """Whether the translation is read; without, the head is `span_extraction`."""
 
-    def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
+    def _network(self, config: PretrainedConfig) -> PreTrainedModel:
         from pipelines.networks.dual_span_extractor import DualSpanExtractor
 
-        plain = super().build(config, task)
-        return DualSpanExtractor(config) if self.translation else plain
+        return DualSpanExtractor(config) if self.translation else super()._network(config)
 
-    def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
-        if not self.translation:
-            return super().signals(network, batch, requested)
-        own = {"source_ids": batch[SOURCE_IDS], "source_mask": batch[SOURCE_MASK]}
-        if SOURCE_TYPES in batch:
-            own["source_types"] = batch[SOURCE_TYPES]
-        inputs = backbone_inputs(batch, network) | own
-        outputs = network(**inputs, output_hidden_states=bool(LAYERS & requested))
-        signals: dict[Signal, Any] = {Signal.SPAN_LOGITS: of_answerable(outputs.logits, batch)}
-        return signals | layer_signals(network, outputs, requested)
+    def _inputs(self, batch: Batch, network: PreTrainedModel) -> dict[str, Any]:
+        inputs = super()._inputs(batch, network)
+        if self.translation:
+            inputs |= {"source_ids": batch[SOURCE_IDS], "source_mask": batch[SOURCE_MASK]}
+            if SOURCE_TYPES in batch:
+                inputs["source_types"] = batch[SOURCE_TYPES]
+        return inputs
 
     def encode(
         self,

@@ -51,15 +51,27 @@ class SpanExtractionHead(Head, name="span_extraction"):
     question has an answer."""
 
     def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
-        from pipelines.networks.span_extractor import SpanExtractor
-
         config.id2label, config.label2id = {0: "first", 1: "last"}, {"first": 0, "last": 1}
-        return SpanExtractor(config)
+        return self._network(config)
 
     def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
-        outputs = network(**backbone_inputs(batch, network), output_hidden_states=bool(LAYERS & requested))
-        signals: dict[Signal, Any] = {Signal.SPAN_LOGITS: of_answerable(outputs.logits, batch)}
+        outputs = network(**self._inputs(batch, network), output_hidden_states=bool(LAYERS & requested))
+        outside = batch[Field.ANSWERABLE] == 0
+        outside[:, 0] = False
+        signals: dict[Signal, Any] = {
+            Signal.SPAN_LOGITS: outputs.logits.masked_fill(outside.unsqueeze(-1), float("-inf"))
+        }
         return signals | layer_signals(network, outputs, requested)
+
+    def _network(self, config: PretrainedConfig) -> PreTrainedModel:
+        """A network whose `logits` are the scores of tokens [B, L, 2]."""
+        from pipelines.networks.span_extractor import SpanExtractor
+
+        return SpanExtractor(config)
+
+    def _inputs(self, batch: Batch, network: PreTrainedModel) -> dict[str, Any]:
+        """What the network reads of a batch."""
+        return backbone_inputs(batch, network)
 
     def encode(
         self,
@@ -106,13 +118,6 @@ class SpanExtractionHead(Head, name="span_extraction"):
             characters = encoded.window(int(item)).characters[spans[item]]
             answers.append(example["context"][characters[0, 0] : characters[1, 1]] if best[item] > bound else "")
         return answers
-
-
-def of_answerable(logits: Tensor, batch: Batch) -> Tensor:
-    """`logits` [B, L, 2], −inf where a token is neither one of the context nor the first of the row."""
-    outside = batch[Field.ANSWERABLE] == 0
-    outside[:, 0] = False
-    return logits.masked_fill(outside.unsqueeze(-1), float("-inf"))
 
 
 def best_spans(scores: Tensor, longest: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -11,13 +11,14 @@ from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias, TypeVar
 
 from pipelines.components import Component, discover
 from pipelines.corpora.documentation.hashed_draws import hashed_draw
 from pipelines.corpora.documentation.numpydoc import ParsedDocstring
 from pipelines.corpora.examples.files import Example
 
+T = TypeVar("T")
 MAX_DESCRIPTION = 1200
 """Maximum characters of a description; the rest is cut off."""
 MIN_DESCRIPTION = 120
@@ -46,6 +47,11 @@ class DocumentedEntry:
     def draw(self, purpose: str, below: int) -> int:
         """A pseudo-random number below `below`, derived from the purpose and the source."""
         return hashed_draw(purpose, self.source, below)
+
+    def from_drawn(self, purpose: str, items: Sequence[T]) -> list[T]:
+        """`items`, beginning with the drawn one; those before it are at the end."""
+        begin = self.draw(purpose, len(items)) if items else 0
+        return [*items[begin:], *items[:begin]]
 
 
 EntryExamples: TypeAlias = Iterator[tuple[DocumentedEntry, Example]]
@@ -89,10 +95,8 @@ def with_others(
     for entry in entries:
         near[entry.part, entry.label].append(entry)
     for entry in entries:
-        pool = near[entry.part, entry.label]
-        begin = entry.draw("others", len(pool))
         chosen: dict[str, DocumentedEntry] = {}
-        for other in pool[begin:] + pool[:begin]:
+        for other in entry.from_drawn("others", near[entry.part, entry.label]):
             if len(chosen) < count and other.parts.summary != entry.parts.summary:
                 chosen.setdefault(other.parts.summary, other)
         if len(chosen) == count:

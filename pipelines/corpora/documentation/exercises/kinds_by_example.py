@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 from pipelines.corpora.documentation.exercises import DocumentedEntry, EntryExamples, Exercise
 from pipelines.corpora.documentation.exercises.kinds_of_parameters import KINDS
+from pipelines.corpora.documentation.exercises.parameter_tags import add_words
+from pipelines.task_families.few_shot_tagging import types_of
 
 KINDS_OF_PART = {
     "train": ("array", "boolean", "text"),
@@ -18,8 +19,8 @@ KINDS_OF_PART = {
 """No two parts have a kind in common."""
 SHOTS = 2
 """Support sentences for each kind."""
-LISTED = 4
-_TOKEN = re.compile(r"\w+|[^\w\s]")
+PARAMETERS = 4
+"""Maximum parameters in one list."""
 
 
 class TaggedList(NamedTuple):
@@ -30,7 +31,7 @@ class TaggedList(NamedTuple):
 
     @property
     def kinds(self) -> set[str]:
-        return {tag[2:] for tag in self.tags if tag != "O"}
+        return types_of([self.tags])
 
 
 class KindsByExample(Exercise, name="kinds_by_example"):
@@ -54,8 +55,7 @@ class KindsByExample(Exercise, name="kinds_by_example"):
             support: dict[TaggedList, None] = {}
             for kind in KINDS_OF_PART[entry.part]:
                 others = [each for each in having[entry.part, kind] if each.tokens != one.tokens]
-                begin = entry.draw(f"support of {kind}", len(others)) if others else 0
-                support |= dict.fromkeys((others[begin:] + others[:begin])[:SHOTS])
+                support |= dict.fromkeys(entry.from_drawn(f"support of {kind}", others)[:SHOTS])
             if one.kinds <= {kind for each in support for kind in each.kinds}:
                 yield (
                     entry,
@@ -71,11 +71,8 @@ class KindsByExample(Exercise, name="kinds_by_example"):
 def _tagged(entry: DocumentedEntry) -> TaggedList:
     tokens: list[str] = []
     tags: list[str] = []
-    for parameter in entry.parts.parameters[:LISTED]:
-        names = [*_TOKEN.findall(", ".join(parameter.names)), ":"]
-        types = _TOKEN.findall(parameter.type)
+    for parameter in entry.parts.parameters[:PARAMETERS]:
         kind = next((kind for kind in KINDS_OF_PART[entry.part] if KINDS[kind].search(parameter.type)), None)
-        tokens += [*names, *types]
-        tags += ["O"] * len(names)
-        tags += ["O" if kind is None else f"{'I' if number else 'B'}-{kind}" for number in range(len(types))]
+        add_words(tokens, tags, f"{', '.join(parameter.names)} :", None)
+        add_words(tokens, tags, parameter.type, kind)
     return TaggedList(tuple(tokens), tuple(tags))

@@ -22,16 +22,16 @@ class ParameterTags(Exercise, name="parameter_tags"):
             tags: list[str] = []
             for parameter in entry.parts.parameters[:LISTED]:
                 for number, name in enumerate(parameter.names):
-                    _add(tokens, tags, ", " if number else "", None)
-                    _add(tokens, tags, name, "name")
-                _add(tokens, tags, ":", None)
-                _add(tokens, tags, parameter.type, "type")
-                _add(tokens, tags, parameter.first_sentence, None)
+                    add_words(tokens, tags, ", " if number else "", None)
+                    add_words(tokens, tags, name, "name")
+                add_words(tokens, tags, ":", None)
+                add_words(tokens, tags, parameter.type, "type")
+                add_words(tokens, tags, parameter.first_sentence, None)
             if tokens:
                 yield entry, {"tokens": tokens, "tags": tags}
 
 
-def _add(tokens: list[str], tags: list[str], text: str, kind: str | None) -> None:
+def add_words(tokens: list[str], tags: list[str], text: str, kind: str | None) -> None:
     """Append the words of `text`, all in one entity or none."""
     words = _TOKEN.findall(text)
     tokens += words

@@ -33,9 +33,8 @@ class SensesOfParameters(Exercise, name="senses_of_parameters"):
                 quoted = re.search(rf"(?<=`){re.escape(name)}(?=`)", entry.description)
                 if quoted is None or definition in entry.description:
                     continue
-                known = [one for one in inventory[entry.part, name] if one != definition]
-                begin = entry.draw(f"definitions of {name}", len(known)) if known else 0
-                definitions = (known[begin:] + known[:begin])[: DEFINITIONS - 1]
+                others = [one for one in inventory[entry.part, name] if one != definition]
+                definitions = entry.from_drawn(f"definitions of {name}", others)[: DEFINITIONS - 1]
                 if definitions:
                     answer = entry.draw(f"sense of {name}", len(definitions) + 1)
                     definitions.insert(answer, definition)

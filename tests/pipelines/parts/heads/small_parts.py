@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from transformers import AutoConfig
 
@@ -13,7 +14,6 @@ from pipelines.task_families import Task, TaskFamily
 from pipelines.vocabulary import Field
 
 if TYPE_CHECKING:
-    import numpy as np
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
 
     from pipelines.parts.heads import Head, Signals
@@ -64,3 +64,25 @@ def loss_of(
     """The one term of `objective`."""
     (value,) = objective.loss(TrainingStep(batch, signals, network, lambda *_: {})).values()
     return value
+
+
+def answers_after_training(
+    head: Head,
+    objective: Objective,
+    network: PreTrainedModel,
+    encoded: EncodedExamples,
+    task: Task,
+    tokenizer: PreTrainedTokenizerFast,
+    steps: int,
+) -> list[Any]:
+    """The answers of `network` to all examples of `encoded`, as one batch, after `steps` of Adam on them."""
+    items = np.arange(len(encoded))
+    batch = tensors(encoded, items)
+    optimizer = torch.optim.Adam(network.parameters(), lr=3e-3)
+    for _ in range(steps):
+        loss = loss_of(objective, batch, head.signals(network, batch, frozenset()))
+        optimizer.zero_grad()
+        torch.autograd.backward(loss)
+        optimizer.step()
+    outputs = [(items, batch, head.signals(network, batch, frozenset()))]
+    return head.answer(network, encoded, outputs, task, tokenizer)
