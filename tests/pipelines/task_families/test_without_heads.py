@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from pipelines.recipe.problems import Setting
 from pipelines.task_families import TaskFamily
 from tests.contracts.families import members
 from tests.pipelines.recipe.test_parts_that_cannot_meet import labelled
-from tests.steps import library_of
+from tests.steps import ROOT, library_of
 
 ANSWERED = {family for head in members("heads").values() if issubclass(head, Head) for family in head.reads}
 UNANSWERED = sorted(set(members("task_families")) - ANSWERED)
@@ -29,3 +30,16 @@ def test_fine_tuning_on_it_is_refused_with_the_heads_that_fit_none(tmp_path: Pat
 def test_it_can_be_named_with_its_options(family: str) -> None:
     one = TaskFamily.model_validate({"name": family})
     assert TaskFamily.model_validate(one.model_dump()) == one and one.metrics
+
+
+def test_the_documentation_names_those_without_a_head() -> None:
+    text = " ".join((ROOT / "docs" / "data.md").read_text(encoding="utf-8").split())
+    sentence = re.search(r"\)\. ([^.()]*) have no head yet", text)
+    assert sentence is not None and sorted(re.findall(r"`(\w+)`", sentence[1])) == UNANSWERED
+
+
+@pytest.mark.parametrize(("page", "counted"), [("README.md", "14 task families ("), ("README.zh.md", "14 类任务（")])
+def test_the_first_page_names_all_that_have_one(page: str, counted: str) -> None:
+    text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
+    named = re.split(r"[)）]", text[text.index(counted) + len(counted) :])[0]
+    assert len(re.split("[,、]", named)) == len(ANSWERED)

@@ -1,0 +1,60 @@
+"""The words of a table, with the cell of each; what a number in a cell is, and its rank in its column."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_UNITS = "$€£¥% "
+
+
+class CellWord(NamedTuple):
+    """One word of a table."""
+
+    word: str
+    row: int
+    """0 for the header, from 1 for the rows below it."""
+    column: int
+    """From 1."""
+
+
+def words_of_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[CellWord]:
+    """The words of all cells, row by row, the header first; an empty cell has none."""
+    return [
+        CellWord(word, number, column)
+        for number, cells in enumerate([header, *rows])
+        for column, cell in enumerate(cells, 1)
+        for word in cell.split()
+    ]
+
+
+def number_in(cell: str) -> float | None:
+    """The number that a cell consists of, which may have a currency, a percent sign and commas; None for others."""
+    try:
+        number = float(cell.strip(_UNITS).replace(",", "").replace("_", " "))
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def column_ranks(rows: Sequence[Sequence[str]]) -> NDArray[np.int64]:
+    """int64 [R, C, 2]: rank of each number among the distinct ones of its column from 1, ascending and descending.
+
+    0 in a column with another text than numbers, and for an empty cell (Herzig et al. 2020, §2.1).
+    """
+    ranks = np.zeros((len(rows), len(rows[0]) if rows else 0, 2), dtype=np.int64)
+    for column, cells in enumerate(zip(*rows, strict=True)):
+        numbers = [number_in(cell) for cell in cells]
+        if all(number is not None or not cell.strip() for number, cell in zip(numbers, cells, strict=True)):
+            distinct = sorted({number for number in numbers if number is not None})
+            for row, number in enumerate(numbers):
+                if number is not None:
+                    ascending = distinct.index(number) + 1
+                    ranks[row, column] = ascending, len(distinct) + 1 - ascending
+    return ranks
