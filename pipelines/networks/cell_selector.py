@@ -47,11 +47,11 @@ class CellScores(nn.Module):
         """
         rows, columns = cells.unbind(-1)
         inside = token_cells.unsqueeze(1) == torch.arange(cells.shape[1], device=cells.device).unsqueeze(-1)
-        means = _shares(inside, states.dtype) @ torch.cat([self.cells(states), self.columns(states)], dim=-1)
+        means = group_means(inside, torch.cat([self.cells(states), self.columns(states)], dim=-1))
         cell_logits = means[..., 0].masked_fill(rows < 1, EXCLUDED)
         numbers = torch.arange(1, int(columns.max()) + 1, device=cells.device)
         of_column = columns.unsqueeze(1) == numbers.unsqueeze(-1)
-        column_logits = (_shares(of_column, states.dtype) @ means[..., 1:]).squeeze(-1)
+        column_logits = group_means(of_column, means[..., 1:]).squeeze(-1)
         return cell_logits, column_logits.masked_fill(~of_column.any(-1), EXCLUDED)
 
 
@@ -83,6 +83,6 @@ class CellSelector(BackboneWithHead):
         return CellSelectionOutput(cell_logits, column_logits, self.operators(states[:, 0]), outputs.hidden_states)
 
 
-def _shares(members: Tensor, kind: torch.dtype) -> Tensor:
-    """[B, G, N]: 1 over the number of members of each group where `members` bool [B, G, N] says so, 0 elsewhere."""
-    return members.to(kind) / members.sum(-1, keepdim=True).clamp(min=1)
+def group_means(members: Tensor, values: Tensor) -> Tensor:
+    """[B, G, …]: means of `values` [B, N, …] over the members of each group, bool [B, G, N]; 0 for an empty one."""
+    return (members.to(values.dtype) / members.sum(-1, keepdim=True).clamp(min=1)) @ values

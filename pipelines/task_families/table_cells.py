@@ -58,3 +58,18 @@ def column_ranks(rows: Sequence[Sequence[str]]) -> NDArray[np.int64]:
                     ascending = distinct.index(number) + 1
                     ranks[row, column] = ascending, len(distinct) + 1 - ascending
     return ranks
+
+
+def nearest_rows(question: str, rows: Sequence[Sequence[str]], count: int) -> list[int]:
+    """Indices, ascending, of the `count` rows with the largest share of n-grams of up to three words in common with
+    `question`; of equal ones the first (the content snapshot of Yin et al. 2020, §3.1)."""
+    if len(rows) <= count:
+        return [*range(len(rows))]
+    asked = _ngrams(question.split())
+    shares = [len(asked & of_row) / max(1, len(of_row)) for of_row in (_ngrams(" ".join(row).split()) for row in rows)]
+    return sorted(sorted(range(len(rows)), key=lambda row: -shares[row])[:count])
+
+
+def _ngrams(words: Sequence[str]) -> set[tuple[str, ...]]:
+    lower = [word.lower() for word in words]
+    return {tuple(lower[begin : begin + size]) for size in (1, 2, 3) for begin in range(len(lower) - size + 1)}

@@ -13,7 +13,8 @@ from pipelines.errors import DataError
 from pipelines.networks.cell_selector import CellScores
 from pipelines.parts.annotations.table_cells import TableCells
 from pipelines.parts.heads import backbone_inputs
-from pipelines.parts.heads.cell_selection import (
+from pipelines.parts.heads.cell_selection import TOKEN_CELLS, CellSelectionHead
+from pipelines.parts.heads.table_answers import (
     ANSWER_CELLS,
     ANSWER_NUMBERS,
     CELL_LOGITS,
@@ -21,8 +22,6 @@ from pipelines.parts.heads.cell_selection import (
     CELLS,
     COLUMN_LOGITS,
     OPERATOR_LOGITS,
-    TOKEN_CELLS,
-    CellSelectionHead,
     computed,
 )
 from pipelines.parts.objectives.cell_selection import CellSelection
