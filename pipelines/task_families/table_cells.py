@@ -65,8 +65,10 @@ def nearest_rows(question: str, rows: Sequence[Sequence[str]], count: int) -> li
     `question`; of equal ones the first (the content snapshot of Yin et al. 2020, §3.1)."""
     if len(rows) <= count:
         return [*range(len(rows))]
-    asked = _ngrams(question.split())
-    shares = [len(asked & of_row) / max(1, len(of_row)) for of_row in (_ngrams(" ".join(row).split()) for row in rows)]
+    of_question = _ngrams(question.split())
+    shares = [
+        len(of_question & of_row) / max(1, len(of_row)) for of_row in (_ngrams(" ".join(row).split()) for row in rows)
+    ]
     return sorted(sorted(range(len(rows)), key=lambda row: -shares[row])[:count])
 
 
