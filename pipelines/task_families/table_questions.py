@@ -31,6 +31,7 @@ class TableQuestions(TaskFamily, name="table_questions"):
         "answers": "list<string>",
     }
     fields: ClassVar[dict[str, str] | None] = {"question": "string", "table_id": "string", "answers": "list<string>"}
+    optional: ClassVar[frozenset[str]] = frozenset({"table_id"})
     side_tables: ClassVar[dict[str, SideTable]] = {
         "tables": SideTable({"table_id": "string", "header": "list<string>", "rows": "list<list<string>>"})
     }
@@ -52,8 +53,8 @@ class TableQuestions(TaskFamily, name="table_questions"):
 
     def problem(self, row: Row) -> Problem | None:
         """An empty question, no answer or an empty one, an unknown table, rows not as wide as the header; with `cells`,
-        an answer that is not a cell."""
-        if problem := empty_text_problem(row, "question", "table_id"):
+        an answer that is not a cell. A table that is given with its question needs no id."""
+        if problem := empty_text_problem(row, "question"):
             return problem
         header, rows, answers = row["header"] or [], row["rows"] or [], row["answers"] or []
         if not header:

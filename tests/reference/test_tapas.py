@@ -200,6 +200,13 @@ def test_rows_that_were_stored_are_the_same_batch(tokenizer: PreTrainedTokenizer
     assert first.keys() == second.keys() and all((first[name] == second[name]).all() for name in first)
 
 
+def test_a_question_without_an_answer_is_read_whatever_answers_may_be(tokenizer: PreTrainedTokenizerFast) -> None:
+    task = Task(TaskFamily.model_validate({"name": "table_questions", "answers_from": "cells"}), ())
+    without = {name: value for name, value in EXAMPLES[0].items() if name != "answers"}
+    batch = tensors(CellSelectionHead().encode([without], task, tokenizer, LENGTH, answers=False), np.arange(1))
+    assert CELLS in batch and ANSWER_CELLS not in batch
+
+
 def test_cells_beyond_the_row_are_counted(tokenizer: PreTrainedTokenizerFast, caplog: pytest.LogCaptureFixture) -> None:
     head = CellSelectionHead()
     long = question("which", "json", rows=ROWS * 20)

@@ -36,6 +36,9 @@ def test_what_a_family_does_not_require_may_be_missing() -> None:
     page = {"tokens": ["Ada"], "boxes": [[1, 2, 3, 4]]}
     lines = [json.dumps(page), json.dumps({**page, "page": None}), json.dumps({**page, "page": [9, 9]})]
     assert [one["page"] for one in parse_examples(family("layout_tagging"), lines)] == [[], [], [9, 9]]
+    table = {"question": "Who came first?", "header": ["name"], "rows": [["Ada"]]}
+    (one,) = parse_examples(family("table_questions"), [json.dumps(table)])
+    assert one == {**table, "table_id": ""}
     (question,) = parse_examples(family("multiple_choice"), ['{"choices": ["a", "b"]}'])
     assert question == {"context": "", "question": "", "choices": ["a", "b"]}
 
