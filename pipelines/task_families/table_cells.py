@@ -37,21 +37,27 @@ def words_of_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list
 def number_in(cell: str) -> float | None:
     """The number that a cell consists of, which may have a currency, a percent sign and commas; None for others."""
     try:
+        # Python reads 1_000 as a number, which no table means by it
         number = float(cell.strip(_UNITS).replace(",", "").replace("_", " "))
     except ValueError:
         return None
     return number if math.isfinite(number) else None
 
 
+def is_numeric(cells: Sequence[str]) -> bool:
+    """Whether every cell that is not empty is a number."""
+    return all(number_in(cell) is not None for cell in cells if cell.strip())
+
+
 def column_ranks(rows: Sequence[Sequence[str]]) -> NDArray[np.int64]:
     """int64 [R, C, 2]: rank of each number among the distinct ones of its column from 1, ascending and descending.
 
-    0 in a column with another text than numbers, and for an empty cell (Herzig et al. 2020, §2.1).
+    0 in a column with a text that is no number, and for an empty cell (Herzig et al. 2020, §2.1).
     """
     ranks = np.zeros((len(rows), len(rows[0]) if rows else 0, 2), dtype=np.int64)
     for column, cells in enumerate(zip(*rows, strict=True)):
-        numbers = [number_in(cell) for cell in cells]
-        if all(number is not None or not cell.strip() for number, cell in zip(numbers, cells, strict=True)):
+        if is_numeric(cells):
+            numbers = [number_in(cell) for cell in cells]
             distinct = sorted({number for number in numbers if number is not None})
             for row, number in enumerate(numbers):
                 if number is not None:
@@ -66,9 +72,8 @@ def nearest_rows(question: str, rows: Sequence[Sequence[str]], count: int) -> li
     if len(rows) <= count:
         return [*range(len(rows))]
     of_question = _ngrams(question.split())
-    shares = [
-        len(of_question & of_row) / max(1, len(of_row)) for of_row in (_ngrams(" ".join(row).split()) for row in rows)
-    ]
+    of_rows = [_ngrams(" ".join(row).split()) for row in rows]
+    shares = [len(of_question & of_row) / max(1, len(of_row)) for of_row in of_rows]
     return sorted(sorted(range(len(rows)), key=lambda row: -shares[row])[:count])
 
 

@@ -8,15 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipelines.errors import RecipeError
 from pipelines.parts.heads import Batch, backbone_inputs
-from pipelines.parts.heads.table_answers import CELLS, NO_CELL, LabelledCells, TableAnswersHead, check_tables
+from pipelines.parts.heads.table_answers import (
+    CELLS,
+    NO_CELL,
+    TABLE,
+    LabelledCells,
+    TableAnswersHead,
+    check_tables,
+    encoded_words,
+)
 from pipelines.parts.heads.token_rows import TokenRows
 from pipelines.task_families.columns import lengths_of
 from pipelines.task_families.encoding import EncodedExamples, FieldArrays, pad_rows
 from pipelines.task_families.table_cells import words_of_table
 from pipelines.task_families.tokenized import RowTexts
-from pipelines.task_families.writing_systems import with_leading_spaces
 from pipelines.vocabulary import Field
 
 if TYPE_CHECKING:
@@ -29,8 +35,6 @@ if TYPE_CHECKING:
 
 TOKEN_CELLS = Field.of_rows("token_cells")
 """int64 [B, L]: index of the cell of each token among `CELLS`, −1 for none."""
-TABLE = 1
-"""Sequence id of the table in the encoded pair (question, table)."""
 
 
 class CellSelectionHead(TableAnswersHead, name="cell_selection"):
@@ -114,25 +118,6 @@ class EncodedTables(EncodedExamples):
     def with_columns(self, examples: Sequence[Row], columns: Columns) -> EncodedTables:
         rows, cells = self._rows.with_columns(columns), LabelledCells.of_columns(columns)
         return EncodedTables(examples, rows, columns["token cells"], cells)
-
-
-def encoded_words(
-    pairs: Sequence[tuple[Sequence[str], Sequence[str]]], tokenizer: PreTrainedTokenizerFast, length: int
-) -> list[Any]:
-    """Encodings of the tokenizers library, of at most `length` tokens, of pairs of words of a question and of a table.
-
-    The longer of a pair is truncated first. Raises RecipeError where `length` has no room for both.
-    """
-    fast = tokenizer.backend_tokenizer
-    frame = fast.num_special_tokens_to_add(True)
-    if length <= frame + 1:
-        raise RecipeError(f"budget.length: {length} tokens have no room besides {frame} special tokens; raise it")
-    fast.no_padding()
-    fast.enable_truncation(length, strategy="longest_first")
-    spaced = [(with_leading_spaces(question), with_leading_spaces(table)) for question, table in pairs]
-    encodings: list[Any] = fast.encode_batch(spaced, is_pretokenized=True)
-    fast.no_truncation()
-    return encodings
 
 
 def _table(example: Row, encoding: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from pipelines.errors import DataError
+from pipelines.errors import DataError, RecipeError
 from pipelines.parts.heads import Batch, Head, Signals
 from pipelines.parts.heads.layer_signals import LAYERS, NEED_ABILITIES, layer_signals
 from pipelines.parts.heads.token_rows import column
@@ -15,6 +16,7 @@ from pipelines.task_families.denotations import normalized
 from pipelines.task_families.encoding import FieldArrays, pad_rows
 from pipelines.task_families.excerpt import number_of
 from pipelines.task_families.table_cells import number_in
+from pipelines.task_families.writing_systems import with_leading_spaces
 from pipelines.vocabulary import Ability, Field, Signal
 
 if TYPE_CHECKING:
@@ -40,14 +42,12 @@ COLUMN_LOGITS = Signal.of_head("column_logits")
 OPERATOR_LOGITS = Signal.of_head("operator_logits")
 """[B, 4]: logit of the cells as they are, and of their sum, average and number."""
 NO_CELL = -1
+TABLE = 1
+"""Sequence id of the table in the encoded pair (question, table)."""
 
 
 class TableAnswersHead(Head):
-    """Cells of one column of a table, and whether they are the answer or their sum, average or number is.
-
-    The answer is that of the most likely operator over the cells of the most likely column with a probability of one
-    half or more, or its most likely cell where there is none.
-    """
+    """Answers of the most likely operator over cells of the most likely column."""
 
     provides = LAYERS | {CELL_LOGITS, COLUMN_LOGITS, OPERATOR_LOGITS}
     needs_abilities = frozenset({Ability.ONE_STACK, Ability.BIDIRECTIONAL})
@@ -65,9 +65,9 @@ class TableAnswersHead(Head):
         }
         return signals | layer_signals(network, outputs, requested)
 
+    @abstractmethod
     def _inputs(self, batch: Batch, network: PreTrainedModel) -> dict[str, Any]:
         """What the network reads of a batch."""
-        raise NotImplementedError
 
     def answer(
         self,
@@ -90,7 +90,7 @@ class TableAnswersHead(Head):
                 scores = np.where(of_column, logits[row], -np.inf)
                 selected = cells[row, np.flatnonzero(scores >= min(0.0, scores.max()))]
                 table = encoded.examples[item]["rows"]
-                texts = [table[number - 1][of - 1] for number, of in selected.tolist()]
+                texts = [table[number - 1][column_number - 1] for number, column_number in selected.tolist()]
                 answers[item] = computed(OPERATORS[operators[row]], texts)
         return answers
 
@@ -116,6 +116,25 @@ def check_tables(examples: Sequence[Row], task: Task, *, answers: bool) -> None:
             raise DataError(f"example {number_of(examples, index)}: {problem}")
         if not any(cell.strip() for cells in example["rows"] for cell in cells):
             raise DataError(f"example {number_of(examples, index)}: all cells of its table are empty; leave it out")
+
+
+def encoded_words(
+    pairs: Sequence[tuple[Sequence[str], Sequence[str]]], tokenizer: PreTrainedTokenizerFast, length: int
+) -> list[Any]:
+    """Encodings of the tokenizers library, of at most `length` tokens, of pairs of words of a question and of a table.
+
+    The longer of a pair is truncated first. Raises RecipeError where `length` has no room for both.
+    """
+    fast = tokenizer.backend_tokenizer
+    frame = fast.num_special_tokens_to_add(True)
+    if length <= frame + 1:
+        raise RecipeError(f"budget.length: {length} tokens have no room besides {frame} special tokens; raise it")
+    fast.no_padding()
+    fast.enable_truncation(length, strategy="longest_first")
+    spaced = [(with_leading_spaces(question), with_leading_spaces(table)) for question, table in pairs]
+    encodings: list[Any] = fast.encode_batch(spaced, is_pretokenized=True)
+    fast.no_truncation()
+    return encodings
 
 
 class LabelledCells(NamedTuple):
@@ -170,8 +189,9 @@ def _values(example: Row, cells: NDArray[np.int64]) -> NDArray[np.float32]:
     for index, (row, column_number) in enumerate(cells.tolist()):
         if row:
             cell = example["rows"][row - 1][column_number - 1]
-            values[index] = number_in(cell) or 0.0, normalized(cell) in expected
-            read.add(normalized(cell))
+            text = normalized(cell)
+            values[index] = number_in(cell) or 0.0, text in expected
+            read.add(text)
     if not expected <= read:
         values[:, 1] = 0
     return values

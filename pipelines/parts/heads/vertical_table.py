@@ -10,13 +10,20 @@ import numpy as np
 from pydantic import Field as Option
 
 from pipelines.parts.heads import Batch, backbone_inputs
-from pipelines.parts.heads.cell_selection import TABLE, encoded_words
 from pipelines.parts.heads.row_groups import RowGroups
-from pipelines.parts.heads.table_answers import CELLS, NO_CELL, LabelledCells, TableAnswersHead, check_tables
+from pipelines.parts.heads.table_answers import (
+    CELLS,
+    NO_CELL,
+    TABLE,
+    LabelledCells,
+    TableAnswersHead,
+    check_tables,
+    encoded_words,
+)
 from pipelines.parts.heads.token_rows import TokenRows
 from pipelines.task_families.columns import lengths_of
 from pipelines.task_families.encoding import EncodedExamples, FieldArrays, pad_rows
-from pipelines.task_families.table_cells import nearest_rows, number_in
+from pipelines.task_families.table_cells import is_numeric, nearest_rows
 from pipelines.vocabulary import Field
 
 if TYPE_CHECKING:
@@ -77,18 +84,11 @@ class VerticalTableHead(TableAnswersHead, name="vertical_table"):
         texts: list[tuple[list[str], list[str]]] = []
         columns: list[list[int]] = []
         for example, snapshot in zip(examples, snapshots, strict=True):
-            kinds = _kinds(example["rows"])
+            kinds = ["real" if is_numeric(cells) else "text" for cells in zip(*example["rows"], strict=True)]
             for number in snapshot:
-                words = [
-                    (word, column)
-                    for column, (name, kind, cell) in enumerate(
-                        zip(example["header"], kinds, example["rows"][number], strict=True), 1
-                    )
-                    for word in (*name.split(), "|", kind, "|", *cell.split(), ";")
-                    if cell.strip()
-                ]
-                texts.append((example["question"].split(), [word for word, _ in words] or ["|"]))
-                columns.append([column for _, column in words] or [_OTHER])
+                words = _words_of_row(example["header"], kinds, example["rows"][number])
+                texts.append((example["question"].split(), [word for word, _ in words]))
+                columns.append([column for _, column in words])
         encodings = encoded_words(texts, tokenizer, length)
         tokens = [_token_columns(each, encoding) for each, encoding in zip(columns, encodings, strict=True)]
         counts = np.asarray([len(snapshot) for snapshot in snapshots], dtype=np.int64)
@@ -170,12 +170,15 @@ class EncodedTableRows(RowGroups):
         return EncodedTableRows(examples, rows, columns["counts"], columns["token columns"], columns["slots"], cells)
 
 
-def _kinds(rows: Sequence[Sequence[str]]) -> list[str]:
-    """`real` for columns of numbers, `text` for others."""
-    return [
-        "real" if all(number_in(cell) is not None or not cell.strip() for cell in cells) else "text"
-        for cells in zip(*rows, strict=True)
+def _words_of_row(header: Sequence[str], kinds: Sequence[str], cells: Sequence[str]) -> list[tuple[str, int]]:
+    """Words of the cells of a row that are not empty, each with its column: its name, its kind and its value."""
+    words = [
+        (word, column)
+        for column, (name, kind, cell) in enumerate(zip(header, kinds, cells, strict=True), 1)
+        if cell.strip()
+        for word in (*name.split(), "|", kind, "|", *cell.split(), ";")
     ]
+    return words or [("|", _OTHER)]
 
 
 def _token_columns(columns: Sequence[int], encoding: Any) -> NDArray[np.int64]:

@@ -48,6 +48,7 @@ class CellSelection(Objective, name="cell_selection"):
 
     def loss(self, step: TrainingStep) -> dict[str, Tensor]:
         import torch
+        from torch.nn.functional import huber_loss
 
         batch, signals = step.batch, step.signals
         cells, columns, operators = (signals[name].float() for name in (CELL_LOGITS, COLUMN_LOGITS, OPERATOR_LOGITS))
@@ -58,8 +59,8 @@ class CellSelection(Objective, name="cell_selection"):
         computes = (has_number > 0) & ~(in_cells & (some_operator.detach().exp() <= self.preference))
         selection = _selection_loss(cells, columns, batch[CELLS], batch[ANSWER_CELLS])
         selection = selection - self.operator_weight * log_operators[:, 0]
-        error = (_expected_number(cells, columns, operators, batch[CELLS], batch[CELL_NUMBERS]) - number).abs()
-        huber = torch.where(error < self.delta, error**2 / 2, self.delta * error - self.delta**2 / 2)
+        expected = _expected_number(cells, columns, operators, batch[CELLS], batch[CELL_NUMBERS])
+        huber = huber_loss(expected, number, reduction="none", delta=self.delta)
         calculation = self.number_weight * huber - self.operator_weight * some_operator
         if self.cutoff is not None:
             calculation = torch.where(huber > self.cutoff, 0.0, calculation)
@@ -78,10 +79,9 @@ def _is_read(batch: Batch) -> Tensor:
 
 def _selection_loss(cells: Tensor, columns: Tensor, coordinates: Tensor, answers: Tensor) -> Tensor:
     """[B]: cross-entropy of the column with the most answers, and the mean of that of its cells, headers left out."""
-    import torch
-    from torch.nn.functional import binary_cross_entropy_with_logits
+    from torch.nn.functional import binary_cross_entropy_with_logits, one_hot
 
-    by_column = torch.nn.functional.one_hot(coordinates[..., 1], columns.shape[-1] + 1)[..., 1:]
+    by_column = one_hot(coordinates[..., 1], columns.shape[-1] + 1)[..., 1:]
     target = (by_column * answers.unsqueeze(-1)).sum(1).argmax(-1)
     of_target = (coordinates[..., 0] > 0) & (coordinates[..., 1] == target.unsqueeze(-1) + 1)
     losses = binary_cross_entropy_with_logits(cells, answers.to(cells.dtype), reduction="none")

@@ -160,3 +160,34 @@ def test_questions_in_georgian_letters_are_those_of_the_english_ones() -> None:
         assert one["source_context"] == english[where]["context"]
         assert one["answer_starts"] == english[where]["answer_starts"]
         assert not re.search("[A-Za-z]", one["context"] + one["question"] + "".join(one["answer_texts"]))
+
+
+def test_answers_about_tables_are_in_the_tables_or_computed_of_them() -> None:
+    kinds: Counter[str] = Counter()
+    for one, where, _ in examples("table_questions"):
+        assert one["header"] == ["name", "type", "optional", "words"] and 3 <= len(one["rows"]) <= 6
+        names, types, optional, words = (list(cells) for cells in zip(*one["rows"], strict=True))
+        numbers = [int(number) for number in words]
+        marked = {"optional": "yes", "required": "no"}
+        match one["question"].rstrip("?").split():
+            case ["What", "is", "the", "type", "of", name]:
+                expected, kind = [types[names.index(name)]], "type"
+            case ["How", "many", "words", "describe", "all", "parameters"]:
+                expected, kind = [str(sum(numbers))], "sum"
+            case ["How", "many", "words", "describe", "a", "parameter", "on", "average"]:
+                assert float(one["answers"][0]) == pytest.approx(sum(numbers) / len(numbers), rel=1e-9)
+                expected, kind = one["answers"], "average"
+            case ["How", "many", "words", "describe", name]:
+                expected, kind = [words[names.index(name)]], "number"
+            case ["How", "many", "parameters", "are", which]:
+                expected, kind = [str(optional.count(marked[which]))], "count"
+            case ["Which", "parameters", "are", which]:
+                expected = [name for name, mark in zip(names, optional, strict=True) if mark == marked[which]]
+                kind = "names"
+            case ["Which", "parameter", "has", "the", extreme, "words"]:
+                value = max(numbers) if extreme == "most" else min(numbers)
+                expected, kind = [name for name, number in zip(names, numbers, strict=True) if number == value], extreme
+                assert len(expected) == 1, "the only one"
+        assert one["answers"] == expected, (where, one["question"])
+        kinds[kind] += 1
+    assert len(kinds) == 8 and min(kinds.values()) > 50

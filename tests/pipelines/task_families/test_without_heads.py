@@ -38,8 +38,15 @@ def test_the_documentation_names_those_without_a_head() -> None:
     assert sentence is not None and sorted(re.findall(r"`(\w+)`", sentence[1])) == UNANSWERED
 
 
-@pytest.mark.parametrize(("page", "counted"), [("README.md", "14 task families ("), ("README.zh.md", "14 类任务（")])
-def test_the_first_page_names_all_that_have_one(page: str, counted: str) -> None:
-    text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
-    named = re.split(r"[)）]", text[text.index(counted) + len(counted) :])[0]
-    assert len(re.split("[,、]", named)) == len(ANSWERED)
+@pytest.mark.parametrize(
+    ("page", "sentence"),
+    [
+        ("README.md", r"(?P<with>\d+) task families \((?P<named>[^)]*)\).* more families \((?P<others>[^)]*)\)"),
+        ("README.zh.md", r"(?P<with>\d+) 类任务（(?P<named>[^）]*)）.*另有.类（(?P<others>[^）]*)）"),
+    ],
+)
+def test_the_first_page_counts_and_names_all(page: str, sentence: str) -> None:
+    said = re.search(sentence, " ".join((ROOT / page).read_text(encoding="utf-8").split()))
+    assert said is not None and int(said["with"]) == len(ANSWERED)
+    assert len(re.split("[,、]", said["named"])) == len(ANSWERED)
+    assert len(re.split("[,、]", said["others"])) == len(UNANSWERED)
