@@ -1,4 +1,4 @@
-"""Keys of a stage that are inherited key by key: `budget` and `optimizer`."""
+"""Keys of a stage that are inherited key by key: `budget`, `optimizer`, and a `backbone` without a name."""
 
 from __future__ import annotations
 
@@ -15,8 +15,12 @@ def merged(key: str, inherited: Any, own: Any) -> Any:
     """Value of a stage's `key` that says `own` and inherits the value `inherited`, both as written in a recipe.
 
     An optimizer of another name inherits only what every optimizer has (`lr`, `weight_decay`, `clip`, `precision`).
+    A backbone without a name is the inherited one with other values, such as `embeddings` that a stage adds.
     Values that are no mapping are returned as they are: validation refuses them.
     """
+    if key == "backbone":
+        without_name = isinstance(own, Mapping) and isinstance(inherited, Mapping) and "name" not in own
+        return {**inherited, **own} if without_name else own
     if key == "optimizer":
         own, inherited = _named(own), _named(inherited)
     elif key != "budget":

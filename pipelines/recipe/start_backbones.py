@@ -21,7 +21,7 @@ def unlike_start(stage: Stage, started: Backbone | None) -> Problem | None:
     return (
         "backbone",
         "a stage that starts from another has the network of that, which is not the one written here; remove backbone, "
-        "or remove start and name a tokenizer",
+        "or all of it but the embeddings that are added, or remove start and name a tokenizer",
     )
 
 

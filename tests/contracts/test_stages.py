@@ -52,6 +52,7 @@ ELSEWHERE: dict[Part, str] = {
     ("embeddings", "hashed_words"): "tests/pipelines/parts/annotations/test_hashed_words.py",
     ("embeddings", "languages"): "tests/pipelines/training/test_ranks.py",
     **{("embeddings", name): "tests/reference/test_sentilare.py" for name in ("part_of_speech", "polarity")},
+    ("embeddings", "table_cells"): "tests/reference/test_tapas.py",
     ("embeddings", "vectors"): "tests/pipelines/training/test_vector_channels.py",
     ("estimates", "arpa"): "tests/pipelines/parts/estimates/test_arpa.py",
     ("estimates", "translation_prototypes"): "tests/reference/test_translation_senses.py",
