@@ -83,13 +83,18 @@ def measurements(recipe: Recipe, claim: Claim) -> dict[ComparedSide, Measurement
 
 
 def _task(recipe: Recipe, claim: Claim, stage: str) -> str:
-    """The task on which a compared stage is judged; empty for a language model, and where it is not clear."""
+    """The task on which a compared stage is judged; empty for a language model, and where it is not clear.
+
+    That which the claim names may be one that the stage does not answer: a probe judges it all the same.
+    """
     answered = _answered(recipe, stage)
+    if claim.task:
+        return claim.task
     if len(answered) < 2:
         return next(iter(answered), "")
     others = [_answered(recipe, side.stage) for side in claim.form.sides()]
     single = {one[0] for one in others if len(one) == 1 and one[0] in answered}
-    return claim.task or (single.pop() if len(single) == 1 else "")
+    return single.pop() if len(single) == 1 else ""
 
 
 def _answered(recipe: Recipe, stage: str) -> list[str]:
