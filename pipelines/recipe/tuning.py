@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pydantic import BaseModel, ValidationError
 
-from pipelines.components import did_you_mean
+from pipelines.components import Component, did_you_mean
 from pipelines.errors import RecipeError
 from pipelines.recipe.claim import Claim
 
@@ -101,11 +101,15 @@ def _changed(value: Any, path: Sequence[str], new: Any, whole: str) -> Any:
     fields = type(value).model_fields if isinstance(value, BaseModel) else {}
     if key not in fields:
         raise RecipeError(f"there is no setting {whole!r}.{did_you_mean(key, fields)}")
-    inner = _changed(getattr(value, key), rest, new, whole) if rest else new
     if rest:
-        return value.model_copy(update={key: inner})
+        before = getattr(value, key)
+        if isinstance(before, tuple) and len(before) == 1:  # a list of one entry is written without the list
+            return value.model_copy(update={key: (_changed(before[0], rest, new, whole),)})
+        return value.model_copy(update={key: _changed(before, rest, new, whole)})
     try:
-        checked = type(value).model_validate({**value.model_dump(by_alias=True), key: new})
+        # a part is read by its family, which knows it by its name
+        reader = value.family() if isinstance(value, Component) else type(value)
+        checked = reader.model_validate({**value.model_dump(by_alias=True), key: new})
     except ValidationError as error:
         raise RecipeError(f"{whole}: {error.errors()[0]['msg']}, got {new!r}") from None
     return value.model_copy(update={key: getattr(checked, key)})

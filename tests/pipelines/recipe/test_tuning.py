@@ -9,6 +9,7 @@ import pytest
 
 from pipelines.errors import RecipeError
 from pipelines.lineage.provenance import DataSource
+from pipelines.parts.objectives.cell_selection import CellSelection
 from pipelines.recipe.claims import recipe_of_claim
 from pipelines.recipe.load import Library
 from pipelines.recipe.plan import plan
@@ -51,6 +52,16 @@ def test_the_chosen_model_is_one_of_the_measurement(tmp_path: Path) -> None:
     shared = {(step.name, step.seed) for step in found.steps if step.fingerprint in known}
     assert {("tuned", 0), ("frozen_top", 0)} <= shared and ("tuned", 1) not in shared
     assert {step.stage.optimizer.lr for step in found.steps if step.name == "tuned"} == {1e-4}
+
+
+def test_an_option_of_a_part_is_tuned() -> None:
+    stage = LIBRARY.load("tapas").stages["cells"]
+    (changed,) = at_point(stage, {"objective.preference": 0.9}).objective
+    assert isinstance(changed, CellSelection) and changed.preference == 0.9
+    with pytest.raises(RecipeError, match=r"objective\.preference: .* less than or equal to 1, got 1\.5"):
+        at_point(stage, {"objective.preference": 1.5})
+    with pytest.raises(RecipeError, match=r"there is no setting 'objective\.preferences'.*'preference'"):
+        at_point(stage, {"objective.preferences": 0.9})
 
 
 def test_nothing_else_of_a_stage_changes() -> None:
