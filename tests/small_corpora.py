@@ -15,14 +15,20 @@ from pipelines.recipe.tables import PLAIN
 from tests.shared_folders import shared_folder
 from tests.small_corpus import documents
 
+VECTOR_WIDTH = 64
+"""Width of the vectors that the recipe vl_bert reads."""
 VALUES: dict[str, Callable[[str], Any]] = {
     "string": str.upper,
     "list<string>": str.split,
     "list<list<int64>>": lambda text: [
         [9 * (n % 8), n // 8, 9 * (n % 8) + 8, n // 8 + 1] for n in range(text.count(" ") + 1)
     ],
+    "list<list<double>>": lambda text: [
+        [] if n % 3 else [(len(word) * place % 7) / 7 + 0.1 for place in range(VECTOR_WIDTH)]
+        for n, word in enumerate(text.split())
+    ],
 }
-"""Type of a column → its value for a text: its words, eight in a line, and a box for each."""
+"""Type of a column → its value for a text: its words, eight in a line, and a box for each; every third is a region."""
 
 
 def corpora_of(views: Iterable[Stage]) -> dict[str, dict[str, str]]:

@@ -13,6 +13,7 @@ import pyarrow
 import pyarrow.parquet
 
 from pipelines.task_families import TaskFamily
+from tests.small_corpora import VECTOR_WIDTH
 from tests.small_corpus import LABELS, PLAIN, documents, write_tables
 
 SIZES = {"train": (0, 24), "validation": (24, 36), "test": (36, 48)}
@@ -202,6 +203,21 @@ def _page(texts: list[str], number: int) -> dict[str, Any]:
     return {**row, "boxes": boxes, "page": [1000, 10]}
 
 
+def _question_about_an_image(texts: list[str], number: int) -> dict[str, Any]:
+    words = re.findall(r"\w+", texts[number])[:4]
+    boxes = [[10 * at, 0, 10 * at + 9, 9] for at in range(len(words))]
+    longest = max(map(len, words))
+    return {
+        "question": f"Is the word {number} in it long?",
+        "regions": words,
+        "boxes": boxes,
+        "vectors": [[len(word) / 10, float(at), *[0.5] * (VECTOR_WIDTH - 2)] for at, word in enumerate(words)],
+        "size": [40, 9],
+        "label": "yes" if longest > 7 else "no",
+        "text": " ".join([str(number), *words]),
+    }
+
+
 def _analogy(texts: list[str], number: int) -> dict[str, Any]:
     word = re.findall(r"\w+", texts[number])[0].lower() + str(number)
     return {"relation": "plural", "a": "cat", "b": "cats", "c": word, "d": f"{word}s", "text": f"cat\ncats\n{word}"}
@@ -224,6 +240,7 @@ DERIVED: dict[str, Callable[[list[str], int], dict[str, Any]]] = {
     "link_prediction": _fact,
     "table_questions": _of_a_table,
     "layout_tagging": _page,
+    "image_questions": _question_about_an_image,
     "word_analogies": _analogy,
 }
 

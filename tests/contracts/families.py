@@ -20,6 +20,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "languages_by_script": {"order": ["en", "zh"], "scripts": {"latin": "en", "han": "zh"}},
     "lexicon": {"channel": "polarity", "file": "polarity.tsv", "values": ["negative", "positive"]},
     "vector_column": {"column": "vectors", "width": 4},
+    "region_vectors": {"width": 4},
     "embeddings.vectors": {"size": 4},
     "annotations.natural_labels": {"pattern": "[.]([a-z]+)", "labels": ["linalg", "stats"]},
     "one_value": {"channel": "tasks", "size": 4},

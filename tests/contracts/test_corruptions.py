@@ -10,13 +10,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.parts.corruptions import Arrays, Corruption
+from pipelines.parts.embeddings import ProjectedEmbedding
 from pipelines.vocabulary import Channel, Field
 from tests.contracts.families import build, members
 from tests.pipelines.parts.corruptions.rows import END, MASK, SENTINELS, SIZE, SPECIAL, batches, token_ids
 
-FLOATS = {Field.PERMUTATION_MASK, Field.TARGET_MAPPING}
+OF_VECTORS = {
+    Field.of_channel(member.channel)
+    for member in members("embeddings").values()
+    if issubclass(member, ProjectedEmbedding) and isinstance(member.channel, str)
+}
+"""Channels with a vector beside each token."""
+FLOATS = {Field.PERMUTATION_MASK, Field.TARGET_MAPPING} | OF_VECTORS
 """Fields that a network multiplies with; all others are indices."""
 MASKS = [name for name, member in members("corruptions").items() if Field.MASKED_POSITIONS in member.provides]
+
+
+def channels_of(part: Corruption, batch: Arrays) -> Arrays:
+    """Values of the channels that a corruption needs and `batch` lacks."""
+    ids = batch[Field.INPUT_IDS]
+    vectors = np.stack([ids % 3, ids % 2], axis=-1).astype(np.float32)
+    channels = (key for key in part.needs - batch.keys() if key.is_channel)
+    return {key: vectors if key in OF_VECTORS else ids % 3 for key in channels}
 
 
 @pytest.mark.parametrize("name", members("corruptions"))
@@ -31,7 +46,7 @@ def test_a_corruption_is_a_pure_function(name: str, batch: Arrays, seed: int) ->
         batch[Field.CENTERS] = np.arange(5, 12)
     if Field.TEXTS in part.needs:
         batch[Field.TEXTS] = batch[Field.DOCUMENTS] % 2
-    batch |= {key: batch[Field.INPUT_IDS] % 3 for key in part.needs - batch.keys() if key.is_channel}
+    batch |= channels_of(part, batch)
     before = deepcopy(batch)
     once = part.apply(batch, token_ids(), np.random.default_rng(seed))
     again = part.apply(batch, token_ids(), np.random.default_rng(seed))
@@ -60,7 +75,7 @@ def test_channels_move_with_their_tokens(name: str, batch: Arrays, seed: int) ->
         batch[Field.CENTERS] = np.arange(5, 12)
     if Field.TEXTS in part.needs:
         batch[Field.TEXTS] = batch[Field.DOCUMENTS] % 2
-    batch |= {key: batch[Field.INPUT_IDS] % 3 for key in part.needs - batch.keys() if key.is_channel}
+    batch |= channels_of(part, batch)
     one, two = Channel("test_ids", SIZE).field, Channel("test_pairs", SIZE, shape=(2,)).field
     clean = batch[Field.INPUT_IDS]
     batch |= {one: clean.copy(), two: np.stack([clean, SIZE - clean], axis=-1)}
@@ -87,7 +102,7 @@ def test_channels_move_with_their_tokens(name: str, batch: Arrays, seed: int) ->
 def test_what_is_hidden_is_what_is_asked(name: str, batch: Arrays, seed: int) -> None:
     part = build(members("corruptions")[name])
     assert isinstance(part, Corruption)
-    batch |= {key: batch[Field.INPUT_IDS] % 3 for key in part.needs - batch.keys() if key.is_channel}
+    batch |= channels_of(part, batch)
     given = part.apply(batch, token_ids(), np.random.default_rng(seed))
     ids, clean, positions = given[Field.INPUT_IDS], batch[Field.INPUT_IDS], given[Field.MASKED_POSITIONS]
     assert (np.diff(positions) > 0).all(), "positions ascend, each once"

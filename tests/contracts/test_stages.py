@@ -45,6 +45,7 @@ ELSEWHERE: dict[Part, str] = {
         ("corruptions", name): "tests/pipelines/training/test_made_labels.py"
         for name in ("disfluencies", "natural_labels", "pseudo_words", "repeated_mention")
     },
+    ("corruptions", "region_mask"): "tests/reference/test_vl_bert.py",
     ("corruptions", "restart_positions"): "tests/pipelines/training/test_document_texts.py",
     ("corruptions", "second_text"): "tests/pipelines/parts/corruptions/test_second_text.py",
     ("embeddings", "boxes"): "tests/pipelines/training/test_channel_embeddings.py",

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+from sklearn.datasets import load_digits
 
 from pipelines.corpora.documentation.docstrings import task_rows
 from pipelines.corpora.documentation.documented_tasks import documented_examples, examples_of
@@ -191,3 +192,33 @@ def test_answers_about_tables_are_in_the_tables_or_computed_of_them() -> None:
         assert one["answers"] == expected, (where, one["question"])
         kinds[kind] += 1
     assert len(kinds) == 8 and min(kinds.values()) > 50
+
+
+def test_answers_about_images_are_those_of_the_digits_and_no_digit_is_in_two_parts() -> None:
+    scanned = load_digits()
+    value_of = {
+        tuple((pixels / 16).tolist()): int(value) for pixels, value in zip(scanned.data, scanned.target, strict=True)
+    }
+    kinds: Counter[str] = Counter()
+    shown: dict[str, set[tuple[float, ...]]] = {}
+    for one, where, part in examples("image_questions"):
+        placed = sorted(zip(one["boxes"], map(tuple, one["vectors"]), strict=True))
+        digits = [value_of[vector] for _, vector in placed]
+        assert 4 <= len(digits) <= 6 and one["size"] == [10 * len(digits) - 2, 8]
+        assert [box for box, _ in placed] == [[10 * at, 0, 10 * at + 8, 8] for at in range(len(digits))]
+        shown.setdefault(part, set()).update(vector for _, vector in placed)
+        match one["question"].rstrip("?").split():
+            case ["Which", "digit", "is", "the", ordinal, "from", "the", side]:
+                row = digits if side == "left" else digits[::-1]
+                expected, kind = row[["first", "second", "third", "fourth"].index(ordinal)], "place"
+            case ["Which", "digit", "follows", "the", before]:
+                assert digits.count(int(before)) == 1, "the only one"
+                expected, kind = digits[digits.index(int(before)) + 1], "follows"
+            case ["Which", "digit", "is", "the", extreme]:
+                expected, kind = (max if extreme == "largest" else min)(digits), extreme
+            case ["How", "many", "digits", "are", "larger", "than", limit]:
+                expected, kind = sum(digit > int(limit) for digit in digits), "count"
+        assert one["label"] == str(expected), (where, one["question"])
+        kinds[kind] += 1
+    assert len(kinds) == 5 and min(kinds.values()) > 400
+    assert sum(map(len, shown.values())) == len(set.union(*shown.values())), "no digit is in two parts"

@@ -52,6 +52,9 @@ ROWS: dict[str, list[dict[str, Any]]] = {
     "span_pair_classification": [
         {"context": "毛豆说他累了", "span1": "毛豆", "span1_index": 0, "span2": "他", "span2_index": 3, "label": "true"}
     ],
+    "image_questions": [
+        {"question": "?", "regions": ["a"], "boxes": [[0, 0, 5, 5]], "vectors": [[0.5]], "size": [9, 9], "label": "x"}
+    ],
     "word_senses": [
         {
             "context": "on the bank",

@@ -76,6 +76,11 @@ def example(name: str, number: int) -> dict[str, Any]:
             "tokens": words, "boxes": [[10 * place, number, 10 * place + 9, number + 9] for place in range(len(words))],
             "tags": ["B-header", "I-header", "O", "B-answer", *"O" * (len(words) - 4)],
         },
+        "image_questions": {
+            "question": f"Is {words[0]} in it?", "regions": words[:3], "label": ["no", "yes"][number % 2],
+            "boxes": [[10 * place, number, 10 * place + 9, number + 9] for place in range(3)],
+            "vectors": [[number / 8, float(len(word))] for word in words[:3]],
+        },
         "word_analogies": {"relation": "next", "a": words[0], "b": words[1], "c": words[2],
         "d": f"{words[3]} {number}"},
         "link_prediction": {"head": f"e{number}", "relation": f"r{number % 2}", "tail": f"e{(7 * number + 1) % 40}"},

@@ -60,6 +60,10 @@ ROWS: dict[str, dict[str, Any]] = {
         "tokens": ["Full", "name:", "Ada"], "boxes": [[0, 0, 9, 9], [10, 0, 30, 9], [31, 0, 60, 9]],
         "tags": ["B-question", "I-question", "B-answer"], "page": [100, 50],
     },
+    "image_questions": {
+        "question": "Is there a dog?", "regions": ["dog", "ball"], "boxes": [[0, 0, 9, 9], [5, 20, 30, 40]],
+        "vectors": [[0.5, -1.0, 0.0], [0.25, 2.0, 1.0]], "size": [100, 50], "label": "yes",
+    },
     "word_analogies": {"relation": "capital", "a": "Paris", "b": "France", "c": "Rome", "d": "Italy"},
 }  # fmt: skip
 TEXT = {
@@ -83,9 +87,10 @@ TEXT = {
     "link_prediction": "head: Ada Lovelace, mathematician relation: place of birth tail:",
     "table_questions": "question: Who came first? table: Name | Place row 1: Ada | 1 row 2: Grace | 2 answer:",
     "layout_tagging": "text: Full name: Ada entities:",
+    "image_questions": "question: Is there a dog? regions: dog ball label:",
     "word_analogies": "Paris : France :: Rome :",
 }
-NOTES = {"phenomenon", "paradigm", "relation", "page", "table_id", "head", "head_description"}
+NOTES = {"phenomenon", "paradigm", "relation", "page", "size", "table_id", "head", "head_description"}
 """Columns that say something of an example and are no words of it."""
 WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("text_classification", {"text": "  "}, "the column 'text' is empty"),
@@ -152,5 +157,20 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("layout_tagging", {"boxes": [[-1, 0, 9, 9]] * 3, "page": []}, "holds [-1, 0, 9, 9], number 0, outside the page"),
     ("layout_tagging", {"page": [50, 50]}, "holds [31, 0, 60, 9], number 2, outside the page of [50, 50]"),
     ("layout_tagging", {"page": [50]}, "the column 'page' holds [50], expected its width and height"),
+    ("image_questions", {"question": ""}, "the column 'question' is empty"),
+    ("image_questions", {"label": None}, "the column 'label' is empty"),
+    ("image_questions", {"regions": []}, "the column 'regions' holds [], expected a word for each region"),
+    ("image_questions", {"boxes": [[0, 0, 9, 9]]}, "the column 'boxes' holds 1 boxes for 2 regions"),
+    ("image_questions", {"vectors": [[1.0]] * 3}, "the column 'vectors' holds 3 vectors for 2 regions"),
+    ("image_questions", {"size": [100]}, "the column 'size' holds [100], expected width and height"),
+    ("image_questions", {"boxes": [[0, 0, 9]] * 2}, "holds [0, 0, 9], number 0: it is not four numbers x0, y0, x1, y1"),
+    ("image_questions", {"boxes": [[9, 0, 8, 9]] * 2}, "holds [9, 0, 8, 9], number 0: it is inverted"),
+    ("image_questions", {"size": [20, 50]}, "holds [5, 20, 30, 40], number 1: it lies outside the image of [20, 50]"),
+    (
+        "image_questions",
+        {"vectors": [[1.0, 2.0], [3.0]]},
+        "vector 1 of the column 'vectors' has 1 numbers, the first 2",
+    ),
+    ("image_questions", {"vectors": [[1.0], [math.inf]]}, "vector 1 of the column 'vectors' has a value that is no fi"),
     ("word_analogies", {"d": " "}, "the column 'd' is empty"),
 ]
