@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -13,6 +15,10 @@ NLVR_COLOURS = ("Yellow", "Black", "#0099ff")
 NLVR_TYPES = ("circle", "square", "triangle")
 NLVR_EDGE, NLVR_STEP = 100, 150
 """Edge of each of the boxes of a picture of NLVR, and distance of their left edges, in pixels."""
+
+
+DIGEST = 16
+"""Words of the digest of an image, each of two digits."""
 
 
 class ImageQuestions(TextClassification, name="image_questions"):
@@ -37,10 +43,13 @@ class ImageQuestions(TextClassification, name="image_questions"):
     is_single_text: ClassVar[bool] = False
 
     def text(self, row: Row) -> str:
-        """The question, then a line for each region: what is equal here is the same question about the same image."""
-        regions = zip(row["regions"], row["boxes"], row["vectors"], strict=True)
-        lines = (f"{name} {_numbers(box)}: {_numbers(vector)}" for name, box, vector in regions)
-        return "\n".join([str(row["question"]), *lines])
+        """The question and a digest of the image, so that equal texts are the same question about the same image.
+
+        Not the regions themselves: that other images have the same objects is no overlap. The digest has more words
+        than most questions, so that the same question about two images is none either.
+        """
+        image = json.dumps([row["regions"], row["boxes"], row["vectors"]])
+        return f"{row['question']}\nimage {hashlib.sha256(image.encode()).digest()[:DIGEST].hex(' ')}"
 
     def problem(self, row: Row) -> Problem | None:
         """An empty question or label; no region; not as many boxes or vectors as regions; a box that is not four
@@ -115,10 +124,6 @@ def _nlvr_object(one: Any, left: int, where: str) -> tuple[list[int], list[float
     # objects may reach over the edge of their box
     box = [left + x, y, min(left + x + size, left + NLVR_EDGE), min(y + size, NLVR_EDGE)]
     return box, [*shades, *(float(kind == each) for each in NLVR_TYPES), size / NLVR_EDGE]
-
-
-def _numbers(values: Sequence[float]) -> str:
-    return " ".join(format(value, ".4g") for value in values)
 
 
 def _wrong_box(box: list[int] | None, size: list[int]) -> str | None:

@@ -171,3 +171,10 @@ def test_a_record_of_nlvr_is_read() -> None:
         FAMILY.convert_published({**record, "structured_rep": [[], [{**square, "color": "red"}]]}, lambda *_: None)
     with pytest.raises(ValueError, match="the object 0 of box 0 has no x_loc, y_loc, size, color and type"):
         FAMILY.convert_published({**record, "structured_rep": [[{"size": 1}]]}, lambda *_: None)
+
+
+def test_a_question_about_another_image_is_no_overlap() -> None:
+    one, other = FAMILY.text(EXAMPLES[0]), FAMILY.text(EXAMPLES[1])
+    assert one == FAMILY.text({**EXAMPLES[0], "label": "json"}) and one.startswith("which is first\nimage ")
+    grams = [{tuple(text.split()[at : at + 5]) for at in range(len(text.split()) - 4)} for text in (one, other)]
+    assert not set.intersection(*grams)

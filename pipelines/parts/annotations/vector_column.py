@@ -58,7 +58,8 @@ class VectorColumn(Annotation, name="vector_column"):
             if len(vector) not in (0, self.width):
                 raise DataError(
                     f"{text.where}: the vector of word {number} in the column {self.column!r} has {len(vector)} "
-                    f"numbers, and the annotation says width: {self.width}"
+                    f"numbers, and the annotation says width: {self.width}; write {len(vector)} there, and as size of "
+                    "the embeddings that read it"
                 )
             try:
                 vectors[number] = vector or 0
