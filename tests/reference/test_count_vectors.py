@@ -16,6 +16,7 @@ from pipelines.parts.estimates import Estimation, TokenFile, Workspace, brown_cl
 from pipelines.parts.estimates.brown_clusters import BrownClusters
 from pipelines.parts.estimates.class_merging import MergedClasses
 from pipelines.parts.estimates.latent_dirichlet import LatentDirichlet
+from pipelines.parts.estimates.lsa import document_counts
 from tests.small_corpus import documents
 
 PAD, UNK, END = 0, 1, 2
@@ -166,8 +167,11 @@ def test_topics_are_a_fixed_point_of_the_equations() -> None:
 def test_a_vector_is_what_a_word_says_of_topics(text: TokenFile) -> None:
     vectors = vectors_of(LatentDirichlet(), text, 4)
     assert not vectors[:WORDS].any()
-    shares = (vectors[WORDS:] + 1) / 4
-    assert (shares > 0).all() and np.allclose(shares.sum(1), 1, atol=1e-5)
+    expected = LatentDirichlet().topic_counts(document_counts(text).T.tocsr()[:, WORDS:], 4)
+    says = 4 * (expected / expected.sum(0)).T - 1
+    assert vectors[WORDS:].std() == pytest.approx(0.1, rel=1e-5)
+    np.testing.assert_allclose(vectors[WORDS:], 0.1 * says / says.std(), atol=1e-5)
+    assert np.allclose(vectors_of(LatentDirichlet(deviation=0.3), text, 4), 3 * vectors, atol=1e-5)
     assert np.array_equal(vectors, vectors_of(LatentDirichlet(), text, 4)), "a function of the text alone"
 
 

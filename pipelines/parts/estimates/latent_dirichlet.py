@@ -13,6 +13,9 @@ from pipelines.parts.estimates.lsa import document_counts
 from pipelines.parts.estimates.weighted_neighbours import require_words
 from pipelines.vocabulary import Ability
 
+TINY = 1e-12
+"""Deviation of vectors below which words say nothing of topics."""
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from transformers import PretrainedConfig
@@ -26,8 +29,9 @@ class LatentDirichlet(Estimation, name="latent_dirichlet"):
 
         p(topic | word) = λ(topic, word) / Σ over topics λ(topic, word)
 
-    An element is that, times the number of topics, minus 1: 0 where the word says nothing of the topic. Special tokens
-    are no words: their vectors are 0, and so are those of words that the text does not contain.
+    An element is that, times the number of topics, minus 1: 0 where the word says nothing of the topic; all are scaled
+    to a common `deviation`. Special tokens are no words: their vectors are 0, and so are those of words that the text
+    does not contain.
     """
 
     paper = "Blei, Ng & Jordan 2003"
@@ -38,6 +42,9 @@ class LatentDirichlet(Estimation, name="latent_dirichlet"):
     """Passes over the documents. With tens of thousands of them few are enough (Hoffman et al. 2010, §4)."""
     batch_documents: int = Field(128, ge=1)
     """Documents of one update of the topics."""
+    deviation: float = Field(0.1, gt=0)
+    """Standard deviation of the elements (Turian et al. 2010, Scaling of word embeddings). Unscaled, a word of one topic
+    among a hundred has a vector of length 99, beside which what labels teach of the word is nothing."""
 
     def weights(self, text: TokenFile, config: PretrainedConfig, workspace: Workspace) -> dict[str, NDArray[Any]]:
         require_words(text, self.name)
@@ -52,7 +59,8 @@ class LatentDirichlet(Estimation, name="latent_dirichlet"):
             )
         expected = self.topic_counts(counts[filled][:, real], topics, workspace.seed)
         vectors = np.zeros((text.vocabulary_size, topics), dtype=np.float32)
-        vectors[real] = topics * (expected / expected.sum(axis=0)).T - 1
+        says = topics * (expected / expected.sum(axis=0)).T - 1
+        vectors[real] = says * (self.deviation / max(float(says.std()), TINY))
         return {"embeddings.weight": vectors}
 
     def topic_counts(self, counts: Any, topics: int, seed: int = 0) -> NDArray[np.float64]:
