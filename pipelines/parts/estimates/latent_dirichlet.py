@@ -43,8 +43,8 @@ class LatentDirichlet(Estimation, name="latent_dirichlet"):
     batch_documents: int = Field(128, ge=1)
     """Documents of one update of the topics."""
     deviation: float = Field(0.1, gt=0)
-    """Standard deviation of the elements (Turian et al. 2010, Scaling of word embeddings). Unscaled, a word of one topic
-    among a hundred has a vector of length 99, beside which what labels teach of the word is nothing."""
+    """Standard deviation of the elements (Turian et al. 2010, Scaling of word embeddings). Unscaled, a word of one of a
+    hundred topics has a vector of length 99, beside which what labels teach of the word is nothing."""
 
     def weights(self, text: TokenFile, config: PretrainedConfig, workspace: Workspace) -> dict[str, NDArray[Any]]:
         require_words(text, self.name)
