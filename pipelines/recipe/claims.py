@@ -87,9 +87,9 @@ def _task(recipe: Recipe, claim: Claim, stage: str) -> str:
 
     That which the claim names may be one that the stage does not answer: a probe judges it all the same.
     """
-    answered = _answered(recipe, stage)
     if claim.task:
         return claim.task
+    answered = _answered(recipe, stage)
     if len(answered) < 2:
         return next(iter(answered), "")
     others = [_answered(recipe, side.stage) for side in claim.form.sides()]

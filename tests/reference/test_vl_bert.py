@@ -164,6 +164,10 @@ def test_a_record_of_nlvr_is_read() -> None:
     record = {"sentence": "there is a circle", "label": "true", "structured_rep": [[square], [], [circle, square]]}
     row = FAMILY.convert_published(record, lambda *_: None)
     assert FAMILY.problem(row) is None
+    renamed = {"text": record["sentence"], "label": "true", "regions": record["structured_rep"]}
+    assert {name: FAMILY.convert_published(renamed, lambda *_: None)[name] for name in FAMILY.columns} == {
+        name: row[name] for name in FAMILY.columns
+    }
     assert (row["question"], row["regions"], row["size"]) == ("there is a circle", ["object"] * 3, [400, 100])
     assert row["boxes"] == [[40, 85, 60, 100], [310, 20, 320, 30], [340, 85, 360, 100]]
     assert row["vectors"][:2] == [[0, 0, 1, 0, 1, 0, 0.2], [1, 0, 0, 1, 0, 0, 0.1]]

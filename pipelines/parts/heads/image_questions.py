@@ -28,7 +28,7 @@ class ImageQuestionsHead(SequenceClassificationHead, name="image_questions"):
     """Class scores of a question and the regions of an image, read as one row.
 
     A region is a word of the second segment. What it looks like, and where it is, are channels: the annotations
-    `vector_column` and `boxes` with `words: regions`. Without them the words are read alone.
+    `region_vectors` and `region_boxes`. Without them the words are read alone.
     """
 
     paper = "arXiv:1908.08530"

@@ -121,9 +121,10 @@ def check_tables(examples: Sequence[Row], task: Task, *, answers: bool) -> None:
 def encoded_words(
     pairs: Sequence[tuple[Sequence[str], Sequence[str]]], tokenizer: PreTrainedTokenizerFast, length: int
 ) -> list[Any]:
-    """Encodings of the tokenizers library, of at most `length` tokens, of pairs of words of a question and of a table.
+    """Encodings of the tokenizers library, of at most `length` tokens, of pairs of words.
 
-    The longer of a pair is truncated first. Raises RecipeError where `length` has no room for both.
+    Those of a question, and of the table or the regions that it is about. The longer of a pair is truncated first.
+    Raises RecipeError where `length` has no room for both.
     """
     fast = tokenizer.backend_tokenizer
     frame = fast.num_special_tokens_to_add(True)

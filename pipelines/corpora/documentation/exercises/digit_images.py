@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -17,8 +18,8 @@ INTENSITIES = 16
 """Largest value of a pixel."""
 FEWEST, MOST = 4, 6
 """Number of digits in an image."""
-SHARES = {"train": 0.5, "validation": 0.2, "test": 0.3}
-"""Part → share of the handwritten digits, of which no other part has any."""
+LIMITS = (500, 700)
+"""Thousandths of the digits where validation and test begin: no digit is in two parts."""
 QUESTIONS = 2
 """Number of questions about an image."""
 ORDINALS = ("first", "second", "third", "fourth")
@@ -66,7 +67,7 @@ class DigitImages(Exercise, name="digit_images"):
 
 
 def _row(entry: DocumentedEntry) -> list[_Digit]:
-    """The drawn digits of an image, from left to right, each of another image of its part."""
+    """The digits of an image, from left to right, drawn from those of its part."""
     pool = _scanned_digits()[entry.part]
     count = FEWEST + entry.draw("count", MOST - FEWEST + 1)
     return [pool[entry.draw(f"digit {position}", len(pool))] for position in range(count)]
@@ -78,12 +79,10 @@ def _scanned_digits() -> Mapping[str, Sequence[_Digit]]:
     from sklearn.datasets import load_digits
 
     scanned = load_digits()
-    limits = [sum(SHARES[part] for part in PARTS[: number + 1]) for number in range(len(PARTS))]
     result: dict[str, list[_Digit]] = defaultdict(list)
     for number, (pixels, value) in enumerate(zip(scanned.data, scanned.target, strict=True)):
-        drawn = hashed_draw("part of a digit", str(number), 1000) / 1000
-        part = next((part for part, limit in zip(PARTS, limits, strict=True) if drawn < limit), PARTS[-1])
-        result[part].append(_Digit(int(value), [float(pixel) / INTENSITIES for pixel in pixels]))
+        part = PARTS[bisect(LIMITS, hashed_draw("part of a digit", str(number), 1000))]
+        result[part].append(_Digit(int(value), (pixels / INTENSITIES).tolist()))
     return result
 
 
