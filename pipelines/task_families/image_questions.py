@@ -11,12 +11,11 @@ from typing import Any, ClassVar
 from pipelines.task_families import OmissionCallback, Problem, Row, empty_text_problem
 from pipelines.task_families.text_classification import TextClassification
 
-NLVR_COLOURS = ("Yellow", "Black", "#0099ff")
+NLVR_COLOURS = ("yellow", "black", "#0099ff")
+"""The last is written `blue` in some copies."""
 NLVR_TYPES = ("circle", "square", "triangle")
 NLVR_EDGE, NLVR_STEP = 100, 150
 """Edge of each of the boxes of a picture of NLVR, and distance of their left edges, in pixels."""
-
-
 DIGEST = 16
 """Words of the digest of an image, each of two digits."""
 
@@ -39,6 +38,7 @@ class ImageQuestions(TextClassification, name="image_questions"):
         "label": "string",
     }
     optional: ClassVar[frozenset[str]] = frozenset({"size"})
+    shared: ClassVar[tuple[str, ...]] = ("regions", "boxes", "vectors")
     hub_category: ClassVar[str | None] = "visual-question-answering"
     is_single_text: ClassVar[bool] = False
 
@@ -113,17 +113,18 @@ def _nlvr_object(one: Any, left: int, where: str) -> tuple[list[int], list[float
     """Box and vector of an object of the box that begins at `left`. Raises ValueError for what is no such object."""
     try:
         x, y, size = (int(one[key]) for key in ("x_loc", "y_loc", "size"))
-        colour, kind = str(one["color"]), str(one["type"])
+        colour, kind = str(one["color"]).casefold().replace("blue", NLVR_COLOURS[-1]), str(one["type"])
     except (TypeError, KeyError, ValueError):
         raise ValueError(f"{where} has no x_loc, y_loc, size, color and type") from None
-    colours = [each.casefold() for each in NLVR_COLOURS]
-    colour = "#0099ff" if colour.casefold() == "blue" else colour.casefold()
-    if colour not in colours or kind not in NLVR_TYPES:
+    if colour not in NLVR_COLOURS or kind not in NLVR_TYPES:
         raise ValueError(f"{where} has the color {one['color']!r} and the type {kind!r}, which NLVR does not have")
-    shades = [float(colour == each) for each in colours]
     # objects may reach over the edge of their box
     box = [left + x, y, min(left + x + size, left + NLVR_EDGE), min(y + size, NLVR_EDGE)]
-    return box, [*shades, *(float(kind == each) for each in NLVR_TYPES), size / NLVR_EDGE]
+    return box, [*_one_hot(colour, NLVR_COLOURS), *_one_hot(kind, NLVR_TYPES), size / NLVR_EDGE]
+
+
+def _one_hot(value: str, known: Sequence[str]) -> list[float]:
+    return [float(value == each) for each in known]
 
 
 def _wrong_box(box: list[int] | None, size: list[int]) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import torch
 from transformers import PreTrainedTokenizerFast
 
+from pipelines.corpora.steps.drawing import assign_parts
 from pipelines.errors import DataError
 from pipelines.networks.channel_embeddings import attach
 from pipelines.parts.annotations.region_boxes import RegionBoxes
@@ -175,6 +177,17 @@ def test_a_record_of_nlvr_is_read() -> None:
         FAMILY.convert_published({**record, "structured_rep": [[], [{**square, "color": "red"}]]}, lambda *_: None)
     with pytest.raises(ValueError, match="the object 0 of box 0 has no x_loc, y_loc, size, color and type"):
         FAMILY.convert_published({**record, "structured_rep": [[{"size": 1}]]}, lambda *_: None)
+
+
+def test_questions_about_an_image_stay_in_one_part() -> None:
+    pairs = [
+        example(f"{which} {number}", "xml", [[float(number), 1.0]] * 2, [LEFT, RIGHT])
+        for number in range(40)
+        for which in ("first", "last")
+    ]
+    parts = assign_parts(pairs, FAMILY, {"validation": 0.2, "test": 0.3})
+    assert all(parts[at] == parts[at + 1] for at in range(0, len(parts), 2))
+    assert Counter(parts) == {"validation": 16, "test": 24, "train": 40}
 
 
 def test_a_question_about_another_image_is_no_overlap() -> None:
