@@ -53,8 +53,8 @@ run: $(STAMP)-run $(if $(filter minilm,$(START)),$(STAMP)-minilm) ## raw text to
 test: $(STAMP)-test ## the whole test suite, four tests at a time [JOBS=4]
 	@$(PYTEST)
 
-test-fast: $(STAMP)-test ## without servers, browsers, clusters, launchers, DVC and faults [JOBS=4]
-	@$(PYTEST) -m 'not slow_tier'
+test-fast: $(STAMP)-test ## minutes: without servers, launchers, DVC, faults, and what trains for seconds [JOBS=4]
+	@$(PYTEST) -m 'not slow_tier and not long'
 
 mutants: $(STAMP)-test ## known mistakes, made one by one in a copy: the tests must see each of them
 	@$(BIN)/python -m tests.mutants.run

@@ -37,9 +37,12 @@ collect_rarely()  # an eighth of the processor's time of the tests that compute
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put every test into its tier, and the groups into the order in which they begin."""
     modules = {item: item.nodeid.partition("::")[0] for item in items}
+    long = {*tiers.LONG_MODULES.read_text(encoding="utf-8").split()}
     for item, module in modules.items():
         if tiers.slow(module):
             item.add_marker(tiers.SLOW)
+        if module in long:
+            item.add_marker(tiers.LONG)
     items.sort(key=lambda item: tiers.turn_of(modules[item]))
 
 

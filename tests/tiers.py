@@ -1,6 +1,6 @@
-"""Which tests are the slow tier, and which stay together on one worker.
+"""Which tests are slow or long, and which stay together on one worker.
 
-`make test` runs everything, `make test-fast` what is not in the slow tier. A module is one group, for its tests share
+`make test` runs everything, `make test-fast` what is neither slow nor long. A module is one group, for its tests share
 what it has made; folders of TOGETHER are one group, for their modules do. Workers take the groups one after the other,
 those of SOONER first: a long group that began last would leave the other workers idle.
 """
@@ -8,9 +8,14 @@ those of SOONER first: a long group that began last would leave the other worker
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 SLOW = "slow_tier"
 """The marker of a test that starts servers, browsers, clusters, launchers or DVC, or that injects faults."""
+LONG = "long"
+"""The marker of a test that trains, converts or validates for seconds."""
+LONG_MODULES = Path(__file__).parent / "long_modules.txt"
+"""The paths of the modules all of whose tests are long, as measured by `tests/processor_seconds.py`."""
 FLOWS = tuple(
     f"tests/flows/test_{name}.py"
     for name in ("claim", "compress", "lattice", "left_behind", "mistakes", "server_gone", "together")

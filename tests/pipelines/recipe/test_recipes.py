@@ -181,6 +181,7 @@ def test_the_steps_that_are_run_show_every_combination_and_have_what_they_start_
     assert {kind for _, _, kind, _ in shown} == set(Kind)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "variant"), FORMS)
 def test_what_it_combines_anew_survives_the_smoke_profile(
     name: str, variant: str, tmp_path_factory: pytest.TempPathFactory
