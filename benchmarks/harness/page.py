@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -28,37 +28,28 @@ them; each writes a record to `benchmarks/records/`, from which this page is gen
 - A goal is *met* where the whole interval is within it, *missed* where nothing of the interval is, and otherwise
   *undecided*: more rounds, or a quieter machine, would tell.
 - A record notes when the machine was busy with other work: its figures are then less reliable.
+- A figure is that of one kind of processor. Where a benchmark was measured on several days, the goal's figure is that
+  of the day with the median value (of two, the worse one), and the section lists all days; other kinds of processors
+  follow, each with its own.
 """
 VERDICTS: dict[Verdict, str] = {"met": "met", "missed": "**missed**", "undecided": "undecided"}
 """Verdict → as the page shows it."""
-UNBUILT: dict[str, tuple[str, ...]] = {
-    "gpu": (
-        "BERT-base masked LM, 128 and 512 tokens, of a matmul measured in the same run: ≥ 0.45",
-        "BERT-base masked LM against HF Trainer (bf16, sdpa, compile): ≥ 2 x",
-    ),
-}
-"""Goals of planned benchmarks, by name; shown as not measured until there is a file of that name."""
 
 
 def render(known: Mapping[str, Benchmark], folder: Path = record.FOLDER) -> str:
     """Render the page."""
     records = {name: record.read(name, folder) for name in known}
+    days = {name: record.read_days(name, folder) for name in known}
     lines = [HEAD, "## Goals", "", "| goal | benchmark | measured | |", "|---|---|---|---|"]
     for name, one in known.items():
-        lines += [f"| {_goal(goal)} | `{name}` | {_reached(goal, records[name])} |" for goal in one.goals]
-    lines += [
-        f"| {goal} | `{name}` | | not measured |"
-        for name, goals in UNBUILT.items()
-        if name not in known
-        for goal in goals
-    ]
+        lines += [f"| {_goal(goal)} | `{name}` | {_reached(goal, days[name])} |" for goal in one.goals]
     silent = [name for name, one in known.items() if not one.goals and records[name] is None]
     if silent:
         lines += ["", f"Without a goal, and not measured: {', '.join(f'`{name}`' for name in silent)}."]
     for name, one in known.items():
         entry, by_hand = records[name], {other: record.read(other, folder) for other in one.by_hand}
         if entry is not None or any(by_hand.values()):
-            lines += ["", *section(one, entry, by_hand)]
+            lines += ["", *section(one, entry, by_hand), *by_day(one, days[name])]
     return "\n".join(lines) + "\n"
 
 
@@ -138,12 +129,52 @@ def write(known: Mapping[str, Benchmark]) -> None:
     PAGE.write_text(render(known), encoding="utf-8")
 
 
-def _reached(goal: Goal, entry: Record | None) -> str:
-    figure = None if entry is None else entry.figure(goal)
-    if entry is None or figure is None:
+def headline(goal: Goal, days: Iterable[Record]) -> Record | None:
+    """The record with the median value of a goal's figure; of an even number the worse of the two in the middle."""
+    valued = [(figure.value, one.date, one) for one in days if (figure := one.figure(goal)) is not None]
+    if not valued:
+        return None
+    worst_first = sorted(valued, key=lambda item: item[:2], reverse=goal.at_least is None)
+    return worst_first[(len(valued) - 1) // 2][2]
+
+
+def by_processor(days: Iterable[Record]) -> dict[str, list[Record]]:
+    """Kind of processor → its records by date; that of the last record first."""
+    kinds: dict[str, list[Record]] = {}
+    for one in days:
+        kinds.setdefault(one.machine.processor, []).append(one)
+    return dict(sorted(kinds.items(), key=lambda item: item[1][-1].date, reverse=True))
+
+
+def by_day(one: Benchmark, days: Sequence[Record]) -> list[str]:
+    """A table of the goals' figures on every day; empty where there is but one."""
+    goals = [goal for goal in one.goals if any(day.figure(goal) for day in days)]
+    if len(days) < 2 or not goals:
+        return []
+    heads = " | ".join(f"{day.day}, {day.machine.processor}, commit {day.commit}" for day in days)
+    lines = ["", f"| goal | {heads} |", "|---" * (1 + len(days)) + "|"]
+    for goal in goals:
+        figures = [day.figure(goal) for day in days]
+        values = " | ".join("" if figure is None else _measured(figure) for figure in figures)
+        lines.append(f"| {goal.figure} | {values} |")
+    return lines
+
+
+def _reached(goal: Goal, days: Sequence[Record]) -> str:
+    reached = [
+        (kind, entry, figure, sum(1 for one in own if one.figure(goal)))
+        for kind, own in by_processor(days).items()
+        if (entry := headline(goal, own)) is not None and (figure := entry.figure(goal)) is not None
+    ]
+    if not reached:
         return " | not measured"
-    company = ", on a busy machine" if entry.company.busy else ""
-    return f"{_measured(figure)} | {VERDICTS[goal.verdict(figure)]}{company}"
+    values, verdicts = [], []
+    for number, (kind, entry, figure, count) in enumerate(reached):
+        other = f"{kind}: " if number else ""
+        values.append(f"{other}{_measured(figure)}" + (f", of {count} days" if count > 1 else ""))
+        company = ", on a busy machine" if entry.company.busy else ""
+        verdicts.append(f"{other}{VERDICTS[goal.verdict(figure)]}{company}")
+    return f"{'; '.join(values)} | {'; '.join(verdicts)}"
 
 
 def _goal(goal: Goal) -> str:

@@ -1,8 +1,10 @@
-"""Records of measurements: one JSON file per benchmark, replaced atomically."""
+"""Records of measurements: one JSON file per benchmark, replaced atomically, and one for each day and kind of processor
+on which it was measured."""
 
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -12,6 +14,8 @@ from benchmarks.checkouts import ROOT
 from pipelines.lineage.disk import write_text_atomically
 
 FOLDER = ROOT / "benchmarks" / "records"
+DAYS = "days"
+"""Name of the folder that has a folder for each benchmark with its records by day."""
 BUSY = 0.05
 """Share of all processors used by others above which a record counts the machine as busy."""
 
@@ -159,6 +163,16 @@ class Record(Strict):
         """The figure of a goal: of its name and its unit, for a ratio and a rate may share a name."""
         return next((one for one in self.measured.figures if (one.name, one.unit) == (goal.figure, goal.unit)), None)
 
+    @property
+    def day(self) -> str:
+        """YYYY-MM-DD, UTC."""
+        return self.date[:10]
+
+    @property
+    def summary(self) -> Record:
+        """The record without its turns, curves and plots."""
+        return self.model_copy(update={"measured": Measured(figures=self.measured.figures, notes=self.measured.notes)})
+
 
 def read(name: str, folder: Path = FOLDER) -> Record | None:
     """The record of a benchmark; None when it was not measured."""
@@ -166,9 +180,24 @@ def read(name: str, folder: Path = FOLDER) -> Record | None:
     return Record.model_validate_json(path.read_bytes()) if path.exists() else None
 
 
+def read_days(name: str, folder: Path = FOLDER) -> list[Record]:
+    """What was measured of a benchmark as it is described today, the last of each day and kind of processor, by date;
+    records without turns, curves and plots."""
+    last = read(name, folder)
+    kept = [Record.model_validate_json(path.read_bytes()) for path in (folder / DAYS / name).glob("*.json")]
+    by_day = {(one.machine.processor, one.day): one for one in kept}
+    if last is not None:
+        by_day[last.machine.processor, last.day] = last.summary
+    return sorted((one for one in by_day.values() if last is None or one.what == last.what), key=lambda one: one.date)
+
+
 def write(record: Record, folder: Path = FOLDER) -> Path:
-    """Replace the record of a benchmark atomically."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Replace the record of a benchmark atomically, and that of its day and kind of processor."""
     path = folder / f"{record.name}.json"
-    write_text_atomically(path, record.model_dump_json(indent=1) + "\n", folder / f".{record.name}.part", flushed=True)
+    kind = re.sub(r"\W+", "-", record.machine.processor).strip("-").lower()
+    days = folder / DAYS / record.name
+    days.mkdir(parents=True, exist_ok=True)
+    for file, content in ((days / f"{record.day}-{kind}.json", record.summary), (path, record)):
+        text = content.model_dump_json(indent=1) + "\n"
+        write_text_atomically(file, text, file.with_name(f".{file.stem}.part"), flushed=True)
     return path

@@ -60,6 +60,8 @@ def main(order: Path) -> int:
     schedule = get_linear_schedule_with_warmup(optimizer, settings["warmup"], settings["steps"])
     generator.train()
     discriminator.train()
+    if settings.get("compiled"):
+        generator, discriminator = torch.compile(generator), torch.compile(discriminator)
     while True:
         for batch in loader:
             gate.step()

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.gpu import step_flops
+from benchmarks.gpu import TRAINER, summary
+from benchmarks.gpu_cases import CASES, step_flops
 from benchmarks.harness.floor import Shape, flops
 from tests.steps import ROOT
 
@@ -25,10 +26,10 @@ PathFinder.find_spec = staticmethod(
 )
 
 if __name__ == "__main__":
-    import benchmarks.gpu
-    sys.exit(benchmarks.gpu.main(sys.argv[1:]))
+    import benchmarks.gpu_cases
+    sys.exit(benchmarks.gpu_cases.main(sys.argv[1:]))
 """
-ALL = "import sys, benchmarks.gpu; sys.exit(benchmarks.gpu.main(sys.argv[1:]))"
+ALL = "import sys, benchmarks.gpu_cases; sys.exit(benchmarks.gpu_cases.main(sys.argv[1:]))"
 
 
 @pytest.mark.parametrize("program", [LACKING, ALL], ids=["little installed", "beside the Trainer"])
@@ -39,7 +40,7 @@ def test_it_runs_and_says_what_it_does_not_prove(program: str, tmp_path: Path) -
     command = [sys.executable, "-c", program, "--tiny", "--lengths", "128", "--out", str(tmp_path)]
     ended = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=400)
     assert ended.returncode == 0, ended.stderr
-    record = json.loads((tmp_path / "gpu.json").read_bytes())
+    record = json.loads((tmp_path / CASES).read_bytes())
     case = record["cases"]["128"]
     assert case["equal_loss"]["agrees"] and len(set(case["equal_loss"]["with"])) > 1
     assert case["tokens_a_second"]["ours"] > 0 and 0 < case["share_of_matmul"] < 2
@@ -47,6 +48,9 @@ def test_it_runs_and_says_what_it_does_not_prove(program: str, tmp_path: Path) -
     assert (case["ratio"] is None) == (program is LACKING)
     assert any("no CUDA device" in one for one in record["not_proven"])
     assert any("accelerate" in one for one in record["not_proven"]) == (program is LACKING)
+    figures = {figure.name: figure.value for figure in summary(record).figures}
+    assert figures["128 tokens: of the matmul"] == case["share_of_matmul"]
+    assert figures.get(f"128 tokens: against {TRAINER}") == case["ratio"]
 
 
 def test_the_floating_point_operations_of_a_step_are_those_of_its_products() -> None:

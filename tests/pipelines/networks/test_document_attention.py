@@ -153,7 +153,7 @@ def test_a_body_that_scores_by_more_than_queries_and_keys_refuses() -> None:
 
 def test_where_varlen_attention_runs_it_is_what_the_rows_say() -> None:
     if not torch.cuda.is_available():
-        pytest.skip("varlen_attn needs CUDA, and there is none here; benchmarks/gpu.py checks it where there is")
+        pytest.skip("varlen_attn needs CUDA, and there is none here; benchmarks/gpu_cases.py checks it where there is")
     network = body("bert", torch.float32).cuda().to(torch.bfloat16)
     ids, positions, starts = (one.cuda() for one in packed(ROWS["short"]))
     attend_within_documents(network)
