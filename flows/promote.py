@@ -51,8 +51,11 @@ class PromoteConfig(BaseModel):
 
     model: str | None = Field(
         None,
-        description="A registered model, a stage, or a fingerprint's first digits; the latest run's final model when "
-        "empty.",
+        description="A registered model, a stage, or a fingerprint's first digits; the final model of the dataset's "
+        "latest run when empty.",
+    )
+    dataset: str | None = Field(
+        None, description="The dataset whose latest run is meant where no model is named; that of all when empty."
     )
     to: str = Field("champion", description="The alias that moves to it.")
     alone: bool = Field(False, description="Judge it by itself, without comparing it with the current champion.")
@@ -82,7 +85,7 @@ def _run_name() -> str:
 
     def candidate(root: Path, store: Store) -> str:
         requested = config.model
-        return latest_model(root).fingerprint if requested is None else resolve(root, store, requested)[1]
+        return latest_model(root, config.dataset).fingerprint if requested is None else resolve(root, store, requested)[1]
 
     return f"{model_name(candidate, config.model)} to {config.to}"
 
@@ -109,7 +112,7 @@ def _carry_out(config: PromoteConfig, root: Path) -> PromoteResult:
     settings = PromotionSettings.load(root)
     with ExitStack() as opened:
         opened.enter_context(store.shared(_notify))
-        contest = open_contest(root, store, config.model, config.to, compare=not config.alone)
+        contest = open_contest(root, store, config.model, config.to, not config.alone, config.dataset)
         if contest.alias_state.champion == contest.candidate.record.fingerprint:
             return PromoteResult(sentence=f"{contest.candidate.name} is already the {config.to} of {contest.model}.")
         dataset = contest.candidate.dataset

@@ -41,6 +41,9 @@ def promote(
             "given."
         ),
     ] = None,
+    dataset: Annotated[
+        str | None, typer.Option("--data", help="The dataset whose latest run is meant where no model is named.")
+    ] = None,
     to: Annotated[str, typer.Option(help="The alias that moves to it.")] = "champion",
     alone: Annotated[
         bool, typer.Option("--alone", help="Judge it by itself, without comparing it with the current champion.")
@@ -57,7 +60,7 @@ def promote(
     INCONCLUSIVE waits for a person: in Prefect's UI while `cursus up` runs, else here. Exit status 0 when the model has
     the alias, 1 when it does not, 2 for a mistake. The criteria: params.yaml, promotion (docs/promotion.md).
 
-    Example: cursus promote reviews-text-classification
+    Example: cursus promote --data reviews
     """
     root = project_root()
     os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "CRITICAL")  # this command reports errors itself
@@ -77,7 +80,7 @@ def promote(
     store = Store(store_folder(root))
     hold(store)
     PromotionSettings.load(root)  # reports invalid settings before anything starts
-    contest = open_contest(root, store, model, to, compare=not alone)
+    contest = open_contest(root, store, model, to, not alone, dataset)
     candidate = contest.candidate
     if contest.alias_state.champion == candidate.record.fingerprint:
         line = message(

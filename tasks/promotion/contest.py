@@ -58,18 +58,21 @@ class Contest:
         return tuple(self.candidate.tasks)
 
 
-def open_contest(root: Path, store: Store, reference: str | None, alias: str, compare: bool = True) -> Contest:
-    """The contest of the model `reference` (None: the final model of the latest run) with the current champion.
+def open_contest(
+    root: Path, store: Store, reference: str | None, alias: str, compare: bool = True, dataset: str | None = None
+) -> Contest:
+    """The contest of the model `reference` with the current champion; None means the final model of the latest run, of
+    `dataset` where that is named.
 
-    Without `compare` the candidate is evaluated alone. Raises CursusError for an unknown reference, DataError for a
-    model without a task and for models that cannot be compared: different tasks, datasets or labels.
+    Without `compare` the candidate is evaluated alone. Raises CursusError for an unknown reference or dataset,
+    DataError for a model without a task and for models that cannot be compared: different tasks, datasets or labels.
     """
     if ALIAS.fullmatch(alias) is None or alias == REGISTERED or alias.startswith(former("")):
         raise RecipeError(
             f"{alias!r} is no alias for a promotion: an alias begins with a letter and consists of lower-case letters, "
             f"digits, _ and -; {REGISTERED} and {former('…')} are reserved for runs and rollbacks"
         )
-    fingerprint = latest_model(root).fingerprint if reference is None else resolve(root, store, reference)[1]
+    fingerprint = latest_model(root, dataset).fingerprint if reference is None else resolve(root, store, reference)[1]
     candidate = open_side(store, fingerprint)
     model = answering_name(root, store, candidate.record)
     state = champion_state(root, store, model, alias)

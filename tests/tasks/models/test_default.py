@@ -11,10 +11,13 @@ from pipelines.errors import CursusError
 from tasks.models.default import latest_model
 
 
-def executed(root: Path, started: str, *, measurement: bool = False, smoke: bool = False) -> None:
-    """Write the record of an execution on `docs` that fine-tuned one model, whose fingerprint is `started`."""
-    step = {"stage": "classify", "seed": 0, "kind": "finetune", "fingerprint": started, "parents": {}}
-    record = {"dataset": "docs", "started": started, "measurement": measurement, "smoke": smoke, "steps": [step]}
+def executed(
+    root: Path, started: str, fingerprint: str = "", *, dataset: str = "docs", measurement: bool = False,
+    smoke: bool = False,
+) -> None:  # fmt: skip
+    """Write the record of an execution that fine-tuned one model, whose fingerprint is `started` if none is given."""
+    step = {"stage": "classify", "seed": 0, "kind": "finetune", "fingerprint": fingerprint or started, "parents": {}}
+    record = {"dataset": dataset, "started": started, "measurement": measurement, "smoke": smoke, "steps": [step]}
     path = root / "reports" / started / "execution.json"
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps(record), encoding="utf-8")

@@ -23,6 +23,7 @@ from tasks.promotion.contest import Contest, check_predictions, judging, open_co
 from tasks.promotion.facts import lineage_evidence
 from tasks.promotion.settings import PromotionSettings
 from tests.tasks.conftest import LABELS, TEXTS, Builder
+from tests.tasks.models.test_default import executed
 
 MODEL = "docs-text-classification"
 
@@ -69,6 +70,21 @@ def test_a_first_candidate_has_no_champion_and_that_is_no_error(
     model = builder.step("classify", "finetune", data={"train": train})
     contest = contest_of(root, builder, model)
     assert contest.model == MODEL and contest.champion is None and contest.alias_state.champion is None
+
+
+def test_where_no_model_is_named_the_candidate_is_that_of_the_latest_run_on_the_dataset(
+    root: Path, builder: Builder, train: DataSource
+) -> None:
+    model = builder.step("classify", "finetune", data={"train": train})
+    later = builder.step("later", "finetune", data={"train": train})
+    executed(root, "2026-11-01", model.fingerprint)
+    executed(root, "2026-11-02", later.fingerprint, dataset="news")
+    latest = open_contest(root, builder.store, None, "champion")
+    assert latest.candidate.record.fingerprint == later.fingerprint
+    chosen = open_contest(root, builder.store, None, "champion", dataset="docs")
+    assert chosen.candidate.record.fingerprint == model.fingerprint
+    with pytest.raises(CursusError, match="no run on the dataset 'doc' has made a model.*Did you mean 'docs'"):
+        open_contest(root, builder.store, None, "champion", dataset="doc")
 
 
 def test_models_of_other_datasets_labels_and_tasks_are_refused(
