@@ -7,8 +7,8 @@ python -m benchmarks masked_lm --quick   only check that it runs: minutes, no re
 python -m benchmarks --page              only the page, from the records
 python -m benchmarks --list              list the benchmarks
 
-Run by hand: `benchmarks.large_corpus`, `.leaks` and `.datasets`, which need data of their own, `.gpu_cases`, which needs a
-GPU, and `.scaling_corpus --gigabytes 5`, which takes hours. Faults: `make faults`.
+Run by hand: `benchmarks.large_corpus`, `.leaks` and `.datasets`, which need data of their own, `.gpu_cases`, which
+needs a GPU, and `.scaling_corpus --gigabytes 5`, which takes hours. Faults: `make faults`.
 """
 
 from __future__ import annotations

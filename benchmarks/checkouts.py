@@ -47,9 +47,10 @@ def checkout(with_data: bool) -> Path:
     return folder
 
 
-def cursus(folder: Path, *words: str) -> float:
-    """Seconds that one command takes in `folder`. Raises CalledProcessError, its output shown, when it fails."""
-    environment = {**users_shell(), "CURSUS_ROOT": str(folder), "PYTHONPATH": str(folder)}
+def cursus(folder: Path, *words: str, code: Path | None = None) -> float:
+    """Seconds that one command takes in `folder`, with its own code or that of another checkout. Raises
+    CalledProcessError, its output shown, when it fails."""
+    environment = {**users_shell(), "CURSUS_ROOT": str(folder), "PYTHONPATH": str(code or folder)}
     begun = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-m", "flows.cli.app", *words], cwd=folder, env=environment, capture_output=True, text=True
