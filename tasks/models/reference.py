@@ -5,11 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipelines.lineage.store import Store
 from pipelines.models.untrusted import refuse_unsafe
-from tasks.datasets.planning import store_folder
-from tasks.models.ancestry import resolve
-from tasks.models.default import default_model
 
 
 @dataclass(frozen=True)
@@ -33,6 +29,12 @@ def named_model(root: Path, reference: str | None, dataset: str | None = None, *
         if checked:
             refuse_foreign(Path(reference))
         return NamedModel(reference, Path(reference), None)
+    # two thirds of the time of `cursus predict` that asks a server for a folder's answers
+    from pipelines.lineage.store import Store
+    from tasks.datasets.planning import store_folder
+    from tasks.models.ancestry import resolve
+    from tasks.models.default import default_model
+
     store = Store(store_folder(root))
     if reference is not None:
         fingerprint = resolve(root, store, reference)[1]
