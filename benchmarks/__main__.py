@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,6 +27,7 @@ from pathlib import Path
 from benchmarks.checkouts import ROOT
 from benchmarks.harness import company, page, record
 from benchmarks.harness.benchmark import Benchmark, all_benchmarks
+from benchmarks.harness.kept_cases import folder_of
 from benchmarks.harness.record import Measured, Record
 from pipelines.lineage import hardware
 
@@ -66,18 +68,24 @@ def _measure(one: Benchmark, threads: int, quick: bool) -> bool:
     if (reason := one.unavailable()) is not None:
         print(f"{one.name}: left out: {reason}", flush=True)
         return False
+    keeping = None if quick else folder_of(one.name, company.commit())
+    earlier = len(list(keeping.glob("*.json"))) if keeping is not None else 0
     run = os.environ[company.MARK] = uuid.uuid4().hex
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="cursus-bench-") as folder, company.Watch(run) as watch:
         into = Path(folder) / "measured.json"
         module = ("-m", "benchmarks.harness.one", one.name)
         command = [sys.executable, *module, "--into", str(into), "--threads", str(threads)]
+        command += ["--kept", str(keeping)] if keeping is not None else []
         environment = {**os.environ, **one.environment, "PYTHONPATH": str(ROOT)}
         status = subprocess.run([*command, *(["--quick"] if quick else [])], cwd=ROOT, env=environment).returncode
         if status or not into.exists():
             print(f"{one.name}: failed with exit status {status}", flush=True)
             return False
         measured = Measured.model_validate_json(into.read_bytes())
+    if earlier:
+        note = f"{earlier} cases were measured by an earlier attempt at this commit, which was interrupted"
+        measured = measured.model_copy(update={"notes": (*measured.notes, note)})
     made = Record(
         name=one.name,
         what=one.what,
@@ -92,6 +100,8 @@ def _measure(one: Benchmark, threads: int, quick: bool) -> bool:
     )
     if not quick:
         record.write(made)
+        if keeping is not None:
+            shutil.rmtree(keeping, ignore_errors=True)
         page.write(all_benchmarks())
     print("\n".join(page.section(one, made)), flush=True)
     return True

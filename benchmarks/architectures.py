@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any, ClassVar
@@ -12,6 +13,7 @@ import numpy as np
 
 from benchmarks.harness.benchmark import Benchmark, Setting
 from benchmarks.harness.cases import measured
+from benchmarks.harness.kept_cases import kept
 from benchmarks.harness.paced import Loop, Paces, pace
 from benchmarks.harness.record import Figure, Goal, Measured
 from benchmarks.harness.stages import Stages, tables
@@ -81,7 +83,11 @@ class Architectures(Benchmark):
         text = tables(setting)
         for name, row in ROWS.items():
             if not setting.quick or name in QUICK:
-                yield name, paced(planned(setting, name, row, text), row)
+                yield name, kept(setting, name, partial(_paced, setting, name, row, text))
+
+
+def _paced(setting: Setting, name: str, row: TrainedNetwork, text: dict[str, Path]) -> Paces:
+    return paced(planned(setting, name, row, text), row)
 
 
 def labels_of(batch: dict[Field, Any]) -> Any:

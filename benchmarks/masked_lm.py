@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,6 +14,7 @@ from benchmarks.harness.benchmark import Benchmark, Setting, missing
 from benchmarks.harness.best import AT_ITS_BEST, TRAINER_WAYS, against_best, in_our_environment, way
 from benchmarks.harness.cases import measured
 from benchmarks.harness.floor import Shape
+from benchmarks.harness.kept_cases import kept
 from benchmarks.harness.miniatures import RATE, STEP_TOKENS, initial
 from benchmarks.harness.paced import Loop, Paces, as_it_comes, pace
 from benchmarks.harness.record import Figure, Goal, Measured
@@ -99,7 +101,8 @@ class MaskedLM(Benchmark):
         text = tables(setting)
         for name, size in list(SIZES.items())[: 1 if setting.quick else None]:
             for length in LENGTHS[: 1 if setting.quick else None]:
-                yield case(name, length), self._case(setting, size, f"{name}_{length}", length, text)
+                take = partial(self._case, setting, size, f"{name}_{length}", length, text)
+                yield case(name, length), kept(setting, case(name, length), take)
 
     def _case(self, setting: Setting, size: Size, name: str, length: int, text: dict[str, Path]) -> Paces:
         stages = Stages(setting, name, recipe(size, name, length, setting.quick), text)

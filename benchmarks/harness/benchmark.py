@@ -24,6 +24,8 @@ class Setting:
     threads: int
     work: Path
     """An empty folder, removed afterwards."""
+    kept: Path | None = None
+    """Folder of the finished cases of this and earlier attempts; None where none are kept."""
 
     def folder(self, name: str) -> Path:
         """Create a folder in `work`."""

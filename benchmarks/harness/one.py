@@ -1,4 +1,4 @@
-"""Run one benchmark in a separate process: `python -m benchmarks.harness.one NAME --into FILE`."""
+"""Run one benchmark in a separate process: `python -m benchmarks.harness.one NAME --into FILE --threads 2`."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ def main() -> int:
     parser.add_argument("--into", type=Path, required=True)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--threads", type=int, required=True)
+    parser.add_argument("--kept", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="cursus-bench-", ignore_cleanup_errors=True) as work:
-        measured = all_benchmarks()[options.name].measure(Setting(options.quick, options.threads, Path(work)))
+        setting = Setting(options.quick, options.threads, Path(work), options.kept)
+        measured = all_benchmarks()[options.name].measure(setting)
     options.into.write_text(measured.model_dump_json(), encoding="utf-8")
     return 0
 

@@ -61,7 +61,8 @@ def main(order: Path) -> int:
     generator.train()
     discriminator.train()
     if settings.get("compiled"):
-        generator, discriminator = torch.compile(generator), torch.compile(discriminator)
+        generator.compile()
+        discriminator.compile()
     while True:
         for batch in loader:
             gate.step()
