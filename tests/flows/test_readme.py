@@ -1,4 +1,7 @@
-"""The README is true in both languages: its commands exist, its block is accepted, its links and pictures are there."""
+"""The README is true in both languages: its block is accepted, its links and pictures are there.
+
+test_documented_commands.py looks up the commands of README and of all pages.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from flows.cli.app import app
 from pipelines.corpora.settings.dataset import load_settings
 from pipelines.recipe.load import Library
 from tasks.tracking.registry import CANDIDATE
@@ -41,12 +42,6 @@ def _make_commands() -> list[str]:
     return sorted({command for command in [*COMMANDS, *inline] if command.startswith("make ")})
 
 
-def _cursus_commands() -> list[list[str]]:
-    inline = re.findall(r"`(?:\.venv/bin/)?(cursus [^`]+)`", README)
-    written = [re.sub(r"^\.venv/bin/", "", command) for command in [*COMMANDS, *inline]]
-    return [shlex.split(command)[1:] for command in written if command.startswith("cursus ")]
-
-
 @pytest.mark.parametrize("command", _make_commands())
 def test_every_make_command_has_its_target(command: str) -> None:
     done = subprocess.run([*shlex.split(command), "--dry-run"], cwd=ROOT, capture_output=True, text=True)
@@ -62,15 +57,6 @@ def test_make_run_understands_the_three_budgets() -> None:
     assert set(named) <= set(variants)
     for name in named:
         Library(ROOT / "recipes").load("regime", [name])
-
-
-@pytest.mark.parametrize("arguments", _cursus_commands(), ids=" ".join)
-def test_every_cursus_command_exists_with_its_options(arguments: list[str]) -> None:
-    options = [word for word in arguments if word.startswith("--")]
-    shown = CliRunner().invoke(app, [arguments[0], "--help"], env={"COLUMNS": "200"})
-    assert shown.exit_code == 0, shown.output
-    for option in options:
-        assert option in shown.output
 
 
 @pytest.mark.parametrize("name", READMES)
