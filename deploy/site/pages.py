@@ -30,11 +30,12 @@ sys.path.insert(0, str(Path(__file__).parent))  # mkdocs loads this file by its 
 from drawings import STYLE, draw_recipe
 
 ROOT = Path(__file__).parents[2]
-CHINESE = "index.zh.md"
-TUTORIALS = {"en": "tutorial.md", "zh": "zh/tutorial.md"}
+TUTORIAL = "tutorial.md"
+INDEX = {"en": "index.md", "zh": "index.zh.md"}
+"""Language → the page of its README."""
 MOVED = {
-    "README.md": "index.md",
-    "README.zh.md": CHINESE,
+    "README.md": INDEX["en"],
+    "README.zh.md": INDEX["zh"],
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
     "docs/plans.yaml": "plans.md",
@@ -44,9 +45,13 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Use": ("data", "training", "compression", "serving", "promotion", "python"),
     "Measure": ("measuring", "lattices", "claims", "systems", "reliability", "performance", "journal"),
     "Operate": ("supported", "servers", "clusters", "security", "limits", "footguns"),
-    "Reference": ("catalogue", "glossary", "plans", "contributing", "changelog"),
+    "Reference": ("commands", "api", "catalogue", "glossary", "plans", "contributing", "changelog"),
 }
 """Section of the navigation → its pages."""
+CHINESE_SECTIONS: dict[str, tuple[str, ...]] = {
+    "参考": ("commands",),
+}
+"""Section of the Chinese part of the navigation → its pages, of docs/zh."""
 DRAWINGS = "benchmarks/records"
 """Folder of drawings that pages show, and that is not in docs/."""
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
@@ -62,9 +67,9 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Put every page into the navigation."""
     decisions = sorted(path.name for path in (ROOT / "docs" / "decisions").glob("*.md"))
     config.nav = [
-        {"Cursus": "index.md"},
-        {"Tutorial": TUTORIALS["en"]},
-        {"中文": [{"Cursus": CHINESE}, {"教程": TUTORIALS["zh"]}]},
+        {"Cursus": INDEX["en"]},
+        {"Tutorial": TUTORIAL},
+        {"中文": [{"Cursus": INDEX["zh"]}, {"教程": f"zh/{TUTORIAL}"}, *_translated()]},
         *({title: [f"{name}.md" for name in names]} for title, names in SECTIONS.items()),
         {"Recipes": ["recipes/index.md", *(f"recipes/{name}.md" for name in recipes())]},
         {"Decisions": ["decisions/index.md", *(f"decisions/{name}" for name in decisions)]},
@@ -100,19 +105,26 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
                 lines.append("")
         lines.append(line)
     text = "\n".join(lines)
-    return BETWEEN_CHARACTERS.sub("", text) if uri in (CHINESE, TUTORIALS["zh"]) else text
+    return BETWEEN_CHARACTERS.sub("", text) if _is_chinese(uri) else text
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
     """State the language of the page."""
-    is_chinese = page.file.src_uri in (CHINESE, TUTORIALS["zh"])
-    return output.replace('<html lang="en"', '<html lang="zh"', 1) if is_chinese else output
+    return output.replace('<html lang="en"', '<html lang="zh"', 1) if _is_chinese(page.file.src_uri) else output
 
 
 @cache
 def recipes() -> dict[str, Path]:
     """Recipe → its file."""
     return {path.stem: path for path in sorted((ROOT / "recipes").glob("*.yaml")) if path.name != "systems.yaml"}
+
+
+def _is_chinese(uri: str) -> bool:
+    return uri == INDEX["zh"] or uri.startswith("zh/")
+
+
+def _translated() -> list[dict[str, list[str]]]:
+    return [{title: [f"zh/{name}.md" for name in names]} for title, names in CHINESE_SECTIONS.items()]
 
 
 def _target(link: str, uri: str) -> str:

@@ -22,11 +22,14 @@ lines), drawings (SVG), tables of words (TSV), requirements.lock and LICENSE, wh
 written."""
 SCRIPTS = {"Dockerfile", "Makefile"}
 GENERATED_PAGES = {
+    "docs/api.md",  # from the package cursus
     "docs/catalogue.md",  # from the components
     "docs/claims.md",  # from docs/claims
+    "docs/commands.md",  # from the commands
     "docs/lattices.md",  # from docs/lattices
     "docs/performance.md",  # from benchmarks/records
     "docs/reliability.md",  # from docs/reliability
+    "docs/zh/commands.md",  # from the commands
 }
 """Pages that commands write; each has a test that renders it again."""
 ROOM_BEFORE_AN_ADDRESS = 8
