@@ -42,13 +42,15 @@ MOVED = {
 }
 """File of the checkout → page, for those that are elsewhere on the site."""
 SECTIONS: dict[str, tuple[str, ...]] = {
+    "Concepts": ("concepts", "glossary"),
     "Use": ("data", "training", "compression", "serving", "promotion", "python"),
     "Measure": ("measuring", "lattices", "claims", "systems", "reliability", "performance", "journal"),
     "Operate": ("supported", "servers", "clusters", "security", "limits", "footguns"),
-    "Reference": ("commands", "api", "catalogue", "glossary", "plans", "contributing", "changelog"),
+    "Reference": ("commands", "api", "catalogue", "plans", "contributing", "changelog"),
 }
 """Section of the navigation → its pages."""
 CHINESE_SECTIONS: dict[str, tuple[str, ...]] = {
+    "概念": ("concepts",),
     "参考": ("commands",),
 }
 """Section of the Chinese part of the navigation → its pages, of docs/zh."""

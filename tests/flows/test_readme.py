@@ -83,8 +83,11 @@ def test_links_and_pictures_are_there(name: str) -> None:
 
 def test_both_languages_have_the_same_commands_links_and_recipes() -> None:
     assert _commands(CHINESE) == COMMANDS
-    others = [[link for link in _links(page) if link not in READMES] for page in READMES.values()]
-    assert sorted(others[0]) == sorted(others[1])
+    others = [
+        sorted(link.replace("docs/zh/", "docs/") for link in _links(page) if link not in READMES)
+        for page in READMES.values()
+    ]
+    assert others[0] == others[1], "in Chinese, a link may lead to the Chinese page of the same name"
     assert [_links(page)[0] for page in READMES.values()] == ["README.zh.md", "README.md"]
     recipes, translated = (re.findall(r"^\| `.*$", page, re.MULTILINE) for page in READMES.values())
     assert [re.findall(r"`[^`]+`", row) for row in recipes] == [re.findall(r"`[^`]+`", row) for row in translated]
