@@ -51,6 +51,8 @@ SECTIONS: dict[str, tuple[str, ...]] = {
 """Section of the navigation → its pages."""
 CHINESE_SECTIONS: dict[str, tuple[str, ...]] = {
     "概念": ("concepts",),
+    "使用": ("data", "compression", "serving", "promotion", "python"),
+    "运维": ("servers", "clusters"),
     "参考": ("commands",),
 }
 """Section of the Chinese part of the navigation → its pages, of docs/zh."""
@@ -59,8 +61,11 @@ DRAWINGS = "benchmarks/records"
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 FENCE = re.compile(r"^(```|~~~)")
 ITEM = re.compile(r"^(?:[-*] |\d+\. )")
-BETWEEN_CHARACTERS = re.compile(r"(?<=[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef])\n(?=[\u4e00-\u9fff])")
-"""The end of a line inside of a Chinese sentence, which HTML would show as a space."""
+BETWEEN_CHARACTERS = re.compile(
+    r"(?<=[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef])\n *(?=[\u4e00-\u9fff])"
+    r"|(?<=[\u3001\u3002\uff0c\uff1a\uff1b\uff09])\n *(?=`(?!`)|\[)"
+)
+"""The end of a line inside of a Chinese sentence, and after its punctuation, which HTML would show as a space."""
 PRINTED = {".yaml": "yaml", ".ipynb": "json"}
 """Suffixes of files that are shown as they are, and their language."""
 

@@ -80,7 +80,7 @@ def broken(site: Path) -> Iterator[str]:
 
 
 def test_every_document_and_recipe_is_a_page_and_no_link_is_broken(site: Path) -> None:
-    documents = [path for folder in ("", "decisions") for path in (ROOT / "docs" / folder).glob("*.md")]
+    documents = [path for folder in ("", "decisions", "zh") for path in (ROOT / "docs" / folder).glob("*.md")]
     expected = [path.relative_to(ROOT / "docs").with_suffix(".html") for path in documents]
     expected += [Path("recipes") / f"{path.stem}.html" for path in RECIPES.glob("*.yaml") if path.stem != "systems"]
     assert [page for page in expected if not (site / page).is_file()] == []
@@ -88,10 +88,16 @@ def test_every_document_and_recipe_is_a_page_and_no_link_is_broken(site: Path) -
 
 
 def test_pages_state_their_language_and_show_what_they_say(site: Path) -> None:
-    for folder, name in (("", "index.zh.html"), ("zh", "tutorial.html")):
-        assert References(site / folder / name).language == "zh"
-    assert References(site / "index.html").language == "en" and References(site / "tutorial.html").language == "en"
+    translated = sorted(path.stem for path in (ROOT / "docs" / "zh").glob("*.md"))
+    chinese, english = ([site / folder / f"{name}.html" for name in translated] for folder in ("zh", ""))
+    assert {References(page).language for page in [*chinese, site / "index.zh.html"]} == {"zh"}
+    assert {References(page).language for page in [*english, site / "index.html"]} == {"en"}
+    titles = [page.read_text(encoding="utf-8").partition("<h1")[2].partition("</h1>")[0] for page in chinese]
+    assert all(re.search("[\u4e00-\u9fff]", title) for title in titles), "a Chinese page has a Chinese title"
     assert "十分钟能得到什么" in (site / "index.zh.html").read_text(encoding="utf-8")
+    commands, chinese_data = ((site / name).read_text(encoding="utf-8") for name in ("commands.html", "zh/data.html"))
+    assert 'id="cursus-run"' in commands and "--dry-run" in commands
+    assert not re.search("[\u4e00-\u9fff]\n *[\u4e00-\u9fff]", chinese_data), "a line of Chinese ends without a space"
     decision = (site / "decisions" / "0002-data-plane.html").read_text(encoding="utf-8")
     assert "<li>A stage that depended on its source file" in re.sub(r"<p>|\s*\n\s*", "", decision), "a list is a list"
     bert, gallery = ((site / "recipes" / name).read_text(encoding="utf-8") for name in ("bert.html", "index.html"))
