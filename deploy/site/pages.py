@@ -51,7 +51,8 @@ SECTIONS: dict[str, tuple[str, ...]] = {
 """Section of the navigation → its pages."""
 CHINESE_SECTIONS: dict[str, tuple[str, ...]] = {
     "概念": ("concepts",),
-    "使用": ("data", "compression", "serving", "promotion", "python"),
+    "使用": ("data", "training", "compression", "serving", "promotion", "python"),
+    "测量": ("measuring",),
     "运维": ("servers", "clusters"),
     "参考": ("commands",),
 }

@@ -16,6 +16,7 @@ FENCED = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 INLINE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 NUMBER = re.compile(r"(?<![\w.-])\d[\d,.]*(?<![,.])")
+MILLIONS = re.compile(r"(\d+(?:\.\d+)?) million\b")
 LABEL = re.compile(r"[\[({]+[^\[\](){}]*[\])}]+")
 """The text of a node of a drawing."""
 
@@ -45,8 +46,9 @@ def named(text: str) -> set[str]:
 
 
 def numbers(text: str) -> set[str]:
-    """The numbers of sentences and tables."""
-    return set(NUMBER.findall(LINK.sub("", INLINE.sub("", prose(text)))))
+    """The numbers of sentences and tables; 30 million are 3,000 万."""
+    plain = LINK.sub("", INLINE.sub("", prose(text)))
+    return set(NUMBER.findall(MILLIONS.sub(lambda million: f"{round(float(million[1]) * 100):,}", plain)))
 
 
 def links(text: str, folder: str) -> list[str]:
@@ -110,5 +112,6 @@ def test_the_comparison_sees_what_fell_behind() -> None:
     assert blocks(text) == ["cursus up"] == blocks(text.replace("# now", "# 现在"))
     assert blocks(text) != blocks(text.replace("up  #", "down  #"))
     assert outline(text) == ["#", 2] and named(text) == {"cursus up"} and numbers(text) == {"3", "1,000", "4.5"}
+    assert numbers("30 million, 2.5 million") == {"3,000", "250"} == numbers("3,000 万，250 万")
     assert links("[a](data.md#x) [b](../data.md) [c](https://a.b)", "zh") == ["data.md", "https://a.b"]
     assert blocks("```mermaid\na[one] --> b{two}\n```\n") == blocks("```mermaid\na[一] --> b{二}\n```\n")
