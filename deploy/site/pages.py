@@ -63,7 +63,7 @@ LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 FENCE = re.compile(r"^(```|~~~)")
 ITEM = re.compile(r"^(?:[-*] |\d+\. )")
 BETWEEN_CHARACTERS = re.compile(
-    r"(?<=[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef])\n *(?=[\u4e00-\u9fff])"
+    r"(?<=[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef])\n *(?=[\u4e00-\u9fff\uff08])"
     r"|(?<=[\u3001\u3002\uff0c\uff1a\uff1b\uff09])\n *(?=`(?!`)|\[)"
 )
 """The end of a line inside of a Chinese sentence, and after its punctuation, which HTML would show as a space."""
