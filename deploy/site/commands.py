@@ -92,7 +92,8 @@ def render(name: str) -> str:
 
 def commands() -> Iterator[tuple[str, str, Any]]:
     """Panel, name and Typer's object of every command; those of a group have its panel and two words."""
-    for name, command in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
+    program: Any = typer.main.get_command(app)
+    for name, command in program.commands.items():
         group = getattr(command, "commands", None)
         for other, one in (group or {"": command}).items():
             yield command.rich_help_panel, f"{name} {other}".rstrip(), one
