@@ -164,7 +164,7 @@ def _names(one: Any, command: Any) -> str:
     """An argument in capitals; an option with the word for its value."""
     repeated = "…" if one.nargs == -1 else ""
     if one.param_type_name == "argument":
-        return one.name.upper() + repeated
+        return str(one.name).upper() + repeated
     names = " / ".join([*one.opts, *one.secondary_opts])
     return names if one.is_flag else f"{names} {VALUES.get(_type(one, command), 'CHOICE')}"
 
