@@ -84,8 +84,9 @@ def _run_name() -> str:
     config = PromoteConfig.model_validate(flow_run.parameters.get("config") or {})
 
     def candidate(root: Path, store: Store) -> str:
-        requested = config.model
-        return latest_model(root, config.dataset).fingerprint if requested is None else resolve(root, store, requested)[1]
+        if config.model is None:
+            return latest_model(root, config.dataset).fingerprint
+        return resolve(root, store, config.model)[1]
 
     return f"{model_name(candidate, config.model)} to {config.to}"
 
