@@ -13,7 +13,7 @@ from pipelines.judging.claims import ClaimForm, ComparedSide
 from pipelines.judging.claims.chance import near_chance
 from pipelines.judging.claims.judgement import JudgedContrast, MeasuredSide, estimate, judge
 from pipelines.judging.figures import STEP_FIGURES, RecordedFigure
-from pipelines.judging.probes.stage import read_layer_samples
+from pipelines.judging.probes.stage import read_probe_samples
 from pipelines.judging.samples import CONSTANT, LEARNED, Samples, read_samples
 from pipelines.lineage.store import Artifact, Store
 from pipelines.recipe.claim import MOST_DRAWS, Claim
@@ -188,7 +188,7 @@ class MeasuredClaim:
         comparison = self.comparisons[part]
         if comparison is None:
             return self._of_records(part)
-        reads = read_layer_samples if comparison.provenance.kind == Kind.PROBE else read_samples
+        reads = read_probe_samples if comparison.provenance.kind == Kind.PROBE else read_samples
         return reads(comparison.folder)
 
     def _of_records(self, part: Measurement) -> Samples:

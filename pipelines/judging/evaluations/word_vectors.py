@@ -135,6 +135,27 @@ class EmbeddingTable:
         return [(self.word(other), round(float(cosine[other]), DIGITS)) for other in best.tolist()]
 
 
+def answers_right(
+    table: EmbeddingTable, questions: Sequence[tuple[str, str, str, str, str]]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Whether the four words of each question (relation, a, b, c, d) are known, and whether d is the word nearest to
+    b − a + c other than these three; bool [N] each. A question with an unknown word is answered wrong."""
+    tokens = [[table.find(word) for word in words] for _, *words in questions]
+    known = np.asarray([None not in one for one in tokens], dtype=bool)
+    ids = np.asarray([one for one in tokens if None not in one], dtype=np.int64).reshape(-1, 4)
+    right = np.zeros(len(ids), dtype=bool)
+    for first in range(0, len(ids), QUESTIONS_AT_ONCE):
+        a, b, c, d = ids[first : first + QUESTIONS_AT_ONCE].T
+        cosine = (table.unit[b] - table.unit[a] + table.unit[c]) @ table.unit.T
+        cosine[:, ~table.ordinary] = -np.inf
+        for given in (a, b, c):
+            cosine[np.arange(len(a)), given] = -np.inf
+        right[first : first + QUESTIONS_AT_ONCE] = cosine.argmax(1) == d
+    answered = np.zeros(len(known), dtype=bool)
+    answered[known] = right
+    return known, answered
+
+
 def answer_analogies(table: EmbeddingTable, questions: Sequence[tuple[str, str, str, str, str]]) -> dict[str, Any]:
     """Accuracy over the questions (relation, a, b, c, d), by relation and overall; unknown words are counted
     separately.
@@ -144,31 +165,23 @@ def answer_analogies(table: EmbeddingTable, questions: Sequence[tuple[str, str, 
     """
     from scipy.stats import binomtest
 
-    tokens = [(relation, *(table.find(word) for word in words)) for relation, *words in questions]
-    known = [question for question in tokens if None not in question]
-    ids = np.asarray([question[1:] for question in known], dtype=np.int64).reshape(-1, 4)
-    right = np.zeros(len(ids), dtype=bool)
-    for first in range(0, len(ids), QUESTIONS_AT_ONCE):
-        a, b, c, d = ids[first : first + QUESTIONS_AT_ONCE].T
-        cosine = (table.unit[b] - table.unit[a] + table.unit[c]) @ table.unit.T
-        cosine[:, ~table.ordinary] = -np.inf
-        for given in (a, b, c):
-            cosine[np.arange(len(a)), given] = -np.inf
-        right[first : first + QUESTIONS_AT_ONCE] = cosine.argmax(1) == d
+    known, answered = answers_right(table, questions)
+    right = answered[known]
     relations: dict[str, list[int]] = {}
-    for (relation, *_), correct in zip(known, right.tolist(), strict=True):
-        tally = relations.setdefault(str(relation), [0, 0])
-        tally[0] += correct
-        tally[1] += 1
+    for (relation, *_), is_known, correct in zip(questions, known.tolist(), answered.tolist(), strict=True):
+        if is_known:
+            tally = relations.setdefault(relation, [0, 0])
+            tally[0] += correct
+            tally[1] += 1
     record: dict[str, Any] = {
         "questions": len(questions),
-        "coverage": round(len(known) / len(questions), DIGITS),
-        "accuracy": round(float(right.mean()) if len(known) else 0.0, DIGITS),
+        "coverage": round(len(right) / len(questions), DIGITS),
+        "accuracy": round(float(right.mean()) if len(right) else 0.0, DIGITS),
         "accuracy_of_all": round(float(right.sum()) / len(questions), DIGITS),
         "relations": {name: {"right": tally[0], "questions": tally[1]} for name, tally in sorted(relations.items())},
     }
-    if known:
-        ends = binomtest(int(right.sum()), len(known)).proportion_ci(0.95, "wilson")
+    if len(right):
+        ends = binomtest(int(right.sum()), len(right)).proportion_ci(0.95, "wilson")
         record |= {"low": round(float(ends.low), DIGITS), "high": round(float(ends.high), DIGITS)}
     return record
 

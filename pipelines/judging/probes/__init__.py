@@ -30,6 +30,11 @@ LAYERS = "layers"
 """Key of the statistics [layers, items, K] that are reported layer by layer."""
 
 
+def statistic_sample(probe: str, statistic: str) -> str:
+    """Name of the sample that a probe keeps of a statistic without layers."""
+    return f"{probe}:{statistic}"
+
+
 @dataclass(frozen=True)
 class Observation:
     """Result of a probe on one model."""

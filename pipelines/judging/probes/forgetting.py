@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ from pydantic import Field, PositiveInt
 from pipelines.errors import DataError
 from pipelines.judging.certainty.significance import holm_corrected
 from pipelines.judging.figures import RecordedFigure
-from pipelines.judging.probes import Observation, Probe, ProbedStage
+from pipelines.judging.probes import Observation, Probe, ProbedStage, statistic_sample
 from pipelines.judging.probes.held_out_loss import losses, prediction_signal
 from pipelines.judging.probes.regression import fit_softmax_regression
 from pipelines.judging.probes.sentence_tasks import sentence_tasks
@@ -80,7 +81,11 @@ class ForgettingProbe(Probe, name="forgetting"):
         return float(total / count) if count else 0.0
 
     def figures(self) -> Sequence[RecordedFigure]:
-        return ()
+        """The loss per token. It is comparable between stages of one tokenizer and one way of predicting."""
+        loss = RecordedFigure(
+            f"{self.name}/{LOSS}", statistic_sample(self.name, LOSS), self.scorer(LOSS), True, "nats", bounds=(0.0, inf)
+        )
+        return (loss,)
 
     def record(self, stages: Sequence[ProbedStage], seed: int) -> dict[str, Any]:
         """`{"metrics", "boundaries": [{"stage", "seeds", "way", metric: estimate, "since_first": {metric:

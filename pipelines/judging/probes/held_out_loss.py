@@ -47,7 +47,11 @@ def losses(
     for first in range(0, len(order), BATCH):
         chosen = order[first : first + BATCH]
         row_losses = token_losses(
-            model.opened, [encodings[n].ids for n in chosen], [targets[n] for n in chosen], signal
+            model.opened,
+            [encodings[n].ids for n in chosen],
+            [targets[n] for n in chosen],
+            signal,
+            [encodings[n].channels for n in chosen],
         )
         for index, values in zip(chosen, row_losses, strict=True):
             sums[index] = values.sum(), len(values)

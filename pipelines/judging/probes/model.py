@@ -8,26 +8,30 @@ token, are not covered.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pipelines.errors import RecipeError
-from pipelines.judging.probes.examples import Examples, words_of
+from pipelines.judging.probes.examples import Examples, word_column, words_of
 from pipelines.judging.subjects import Subject
 from pipelines.task_families.encoding import attention_masks, pad_rows
+from pipelines.task_families.tokenized import RowTexts
 from pipelines.task_families.writing_systems import with_leading_spaces
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pipelines.models.opening import OpenedModel
+    from pipelines.task_families import Row
 
 BATCH = 32
 """Sentences per batch."""
+TEXT = "text"
+"""Column of a text that is read as a whole."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,8 @@ class Encoding:
     ids: NDArray[np.int64]
     words: NDArray[np.int64]
     """Index of each token's word; −1 for special tokens."""
+    channels: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    """Channel → [tokens, *shape], from the annotations that the model was trained with."""
 
 
 class ProbedModel:
@@ -84,13 +90,17 @@ class ProbedModel:
     def word_states(self, table: str, sentences: int) -> WordStates:
         """States of the words, or of the texts, of the first `sentences` examples of `table`. Computed once."""
         if table not in self._word_states:
-            rows = [words_of(self.family, row) for row in self.examples.rows(table)]
-            self._word_states[table] = self.read(rows, word_level=self.examples.word_level)
+            examples = self.examples.rows(table)
+            rows = [words_of(self.family, row) for row in examples]
+            self._word_states[table] = self.read(rows, word_level=self.examples.word_level, examples=examples)
         return self._word_states[table].first(sentences)
 
-    def read(self, rows: Sequence[Sequence[str]], *, word_level: bool = True) -> WordStates:
-        """States of the words of `rows`; without `word_level`, each row is one text."""
-        encodings = self.encode(rows, word_level=word_level)
+    def read(
+        self, rows: Sequence[Sequence[str]], *, word_level: bool = True, examples: Sequence[Row] | None = None
+    ) -> WordStates:
+        """States of the words of `rows`; without `word_level`, each row is one text. `examples` are those that the rows
+        are of, whose other columns an annotation of the model may read."""
+        encodings = self.encode(rows, word_level=word_level, examples=examples)
         begins = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
         covered = np.zeros(int(begins[-1]), dtype=bool)
         layers: list[NDArray[np.float32]] = []
@@ -134,8 +144,13 @@ class ProbedModel:
                 inner = stacked[line, :, :, : len(words), : len(words)]
                 yield row, mean @ inner @ whole.T
 
-    def encode(self, rows: Sequence[Sequence[str]], *, word_level: bool = True) -> list[Encoding]:
-        """`rows` as tokens, truncated to the row length of the stage."""
+    def encode(
+        self, rows: Sequence[Sequence[str]], *, word_level: bool = True, examples: Sequence[Row] | None = None
+    ) -> list[Encoding]:
+        """`rows` as tokens, truncated to the row length of the stage.
+
+        Raises DataError for a row without what the model's annotations read.
+        """
         fast = self.opened.tokenizer.backend_tokenizer
         frame = fast.num_special_tokens_to_add(False)
         if self.length <= frame:
@@ -149,10 +164,25 @@ class ProbedModel:
             encodings = fast.encode_batch([words[0] for words in rows])
             words = [[-1 if special else 0 for special in one.special_tokens_mask] for one in encodings]
         fast.no_truncation()
+        column = (word_column(self.family) if word_level else None) or TEXT
+        texts = [list(row) if word_level else row[0] for row in rows]
+        known = [{column: text} for text in texts] if examples is None else examples
+        channels = self._channels(encodings, texts, column, known)
         return [
-            Encoding(np.asarray(one.ids, dtype=np.int64), np.asarray(of, dtype=np.int64))
-            for one, of in zip(encodings, words, strict=True)
+            Encoding(np.asarray(one.ids, dtype=np.int64), np.asarray(of, dtype=np.int64), made)
+            for one, of, made in zip(encodings, words, channels, strict=True)
         ]
+
+    def _channels(
+        self, encodings: Sequence[Any], texts: Sequence[str | list[str]], column: str, examples: Sequence[Row]
+    ) -> list[dict[str, NDArray[Any]]]:
+        """The channels of each row, whose text is in `column` of its example."""
+        annotations = self.opened.record.annotations
+        if not annotations:
+            return [{} for _ in encodings]
+        rows = RowTexts(annotations, examples, [(text,) for text in texts], [(column,)] * len(texts), range(len(texts)))
+        values = rows.values(encodings)
+        return [{name: of_rows[row] for name, of_rows in values.items()} for row in range(len(texts))]
 
     def _batches(self, encodings: Sequence[Encoding], attentions: bool = False) -> Iterator[tuple[list[int], Any]]:
         """Indices of the rows of each batch, and the backbone's outputs."""
@@ -161,11 +191,19 @@ class ProbedModel:
         order = sorted(
             (row for row, one in enumerate(encodings) if len(one.ids)), key=lambda row: len(encodings[row].ids)
         )
-        options = {"output_attentions": True} if attentions else {"output_hidden_states": True}
+        options: dict[str, Any] = {"output_attentions": True} if attentions else {"output_hidden_states": True}
+        paddings = {one.name: one.padding for made in self.opened.record.annotations for one in made.channels}
+        reads = getattr(self.opened.network.base_model, "channels_read", ())
         for first in range(0, len(order), BATCH):
             chosen = order[first : first + BATCH]
             ids = [encodings[row].ids for row in chosen]
             tokens = pad_rows(ids, self.padding)
+            if reads:
+                options["channels"] = {
+                    name: torch.from_numpy(pad_rows([encodings[row].channels[name] for row in chosen], paddings[name]))
+                    for name in reads
+                    if name in encodings[chosen[0]].channels
+                }
             with torch.inference_mode():
                 outputs = self.opened.network.base_model(
                     input_ids=torch.from_numpy(tokens),

@@ -74,14 +74,22 @@ def probe(job: ProbeJob) -> Result:
     return Result(metrics=headline)
 
 
-def read_layer_samples(folder: Path) -> Samples:
-    """The layers' statistics in `folder`, the artifact of a probe stage, as samples [items, layers, K]."""
+def read_probe_samples(folder: Path) -> Samples:
+    """The statistics in `folder`, the artifact of a probe stage, as samples: those of layers [items, layers, K] by the
+    name of the probe, others [items, K] by `statistic_sample`."""
     from safetensors.numpy import load_file
 
-    from pipelines.judging.probes import LAYERS
+    from pipelines.judging.probes import LAYERS, statistic_sample
 
-    named = ((key.rpartition("/"), statistics) for key, statistics in load_file(folder / STATISTICS).items())
-    return grouped({model: statistics.swapaxes(0, 1) for (model, _, name), statistics in named if name == LAYERS})
+    samples = {}
+    for key, statistics in load_file(folder / STATISTICS).items():
+        model, _, name = key.rpartition("/")
+        if name == LAYERS:
+            samples[model] = statistics.swapaxes(0, 1)
+        else:
+            probe, _, stage = model.partition("/")
+            samples[f"{statistic_sample(probe, name)}/{stage}"] = statistics
+    return grouped(samples)
 
 
 def _observe(job: ProbeJob) -> dict[str, dict[tuple[str, int], Observation]]:

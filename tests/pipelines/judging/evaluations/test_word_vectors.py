@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 from itertools import permutations
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from pipelines.errors import DataError
+from pipelines.judging.evaluations.word_analogies import WordAnalogiesEvaluation
 from pipelines.judging.evaluations.word_vectors import (
     EmbeddingTable,
     WordVectorsEvaluation,
@@ -22,6 +25,7 @@ from pipelines.judging.evaluations.word_vectors import (
     read_similarity,
 )
 from pipelines.networks.word_vectors import WordVectorsConfig, WordVectorsModel
+from tests.steps import ROOT
 
 WORDS = ("<pad>", "<unk>", "man", "woman", "king", "queen", "uncle", "aunt", "apple", "pear")
 PLANTED = {
@@ -84,6 +88,28 @@ def test_analogies_are_answered_by_3cosadd_and_coverage_is_told(folder: Path, tm
         pytest.approx(center - half, abs=1e-4),
         pytest.approx(center + half, abs=1e-4),
     )
+
+
+def test_a_claim_compares_models_on_the_same_questions(folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "questions.tsv"
+    path.write_text("royal\tman\twoman\tking\tqueen\nroyal\tman\twoman\tking\taunt\nfood\tman\tmelon\tking\tpear\n")
+    kept: dict[str, np.ndarray] = {}
+    subject = SimpleNamespace(stage="vectors", seed=0, folder=folder)
+    context: Any = SimpleNamespace(
+        language_models={"vectors": [subject]}, seed=0, keep=lambda name, _, rows: kept.update({name: rows})
+    )
+    record = WordAnalogiesEvaluation(file=str(path)).measure(context)
+    assert kept["word_analogies"].tolist() == [[1, 1], [0, 1], [0, 1]], "an unknown word is a wrong answer"
+    (figure,) = WordAnalogiesEvaluation.figures(cast("Any", None))
+    assert figure.score(kept["word_analogies"]) == pytest.approx(1 / 3) and not figure.lower
+    (stage,) = record["stages"]
+    assert stage["coverage"] == round(2 / 3, 4) and stage["relations"] == {"royal": 0.5, "food": 0.0}
+
+
+def test_the_shipped_questions_are_read() -> None:
+    questions = read_analogies(ROOT / "recipes/knowledge/analogies.tsv")
+    assert len(questions) == len(set(questions)) == 462
+    assert all(len({a, b, c, d}) == 4 for _, a, b, c, d in questions), "a word that is given is no answer"
 
 
 def test_every_answer_is_the_one_found_by_trying_every_word(folder: Path) -> None:

@@ -12,7 +12,9 @@ from pipelines.judging.probes.examples import Examples
 from pipelines.judging.probes.model import ProbedModel
 from pipelines.judging.subjects import Subject
 from pipelines.models.opening import ModelRecord, build_network
+from pipelines.parts.annotations import Annotation
 from pipelines.parts.backbones import Backbone
+from pipelines.parts.embeddings import Embedding
 from pipelines.parts.heads import Head
 from pipelines.parts.tokenizers import Tokenizer
 from pipelines.recipe.job import Job
@@ -28,15 +30,26 @@ BODY = {
 
 
 def save_model(
-    folder: Path, seed: int = 0, head: str = "masked_lm", task: Task | None = None, body: dict[str, Any] = BODY
+    folder: Path,
+    seed: int = 0,
+    head: str = "masked_lm",
+    task: Task | None = None,
+    body: dict[str, Any] = BODY,
+    numbered: int | None = None,
 ) -> Path:
-    """A body of random weights, wide enough apart to tell words, under `head`."""
+    """A body of random weights, wide enough apart to tell words, under `head`; `numbered` is the task for which it
+    reads every token, of three."""
     import torch
 
     tokenizer = Tokenizer.model_validate({"name": "wordpiece", "vocab_size": 600}).train(documents("json", "argparse"))
     config = Backbone.model_validate(body).config(tokenizer, 128)
+    one_value = {"name": "one_value", "channel": "tasks", "value": numbered, "size": 3}
     record = ModelRecord(
-        head=Head.model_validate(head), family=task.family if task else None, labels=task.labels if task else ()
+        head=Head.model_validate(head),
+        family=task.family if task else None,
+        labels=task.labels if task else (),
+        annotations=() if numbered is None else (Annotation.model_validate(one_value),),
+        embeddings=() if numbered is None else (Embedding.model_validate({"name": "task_numbers", "size": 3}),),
     )
     torch.manual_seed(seed)
     network = build_network(record, config)

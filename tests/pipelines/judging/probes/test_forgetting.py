@@ -15,9 +15,12 @@ from pipelines.judging.probes.forgetting import LOSS, TABLE, ForgettingProbe
 from pipelines.judging.probes.held_out_loss import losses, prediction_signal
 from pipelines.judging.probes.model import ProbedModel
 from pipelines.judging.probes.sentence_tasks import sentence_tasks, sentences_of
+from pipelines.judging.probes.stage import probe as probe_stage
+from pipelines.judging.probes.stage import read_probe_samples
+from pipelines.recipe.figures import recorded_figures
 from pipelines.task_families import Task, TaskFamily
 from pipelines.vocabulary import Signal
-from tests.pipelines.judging.probes.small_models import opened, save_model, write_table
+from tests.pipelines.judging.probes.small_models import job_on, opened, save_model, write_table
 from tests.small_corpus import documents
 from tests.small_tasks import chinese_reviews
 
@@ -107,6 +110,21 @@ def test_a_loss_that_rises_is_worse(tmp_path: Path) -> None:
     after = probe.observe(model)
     (change,) = probe.record([Looked("general", (0,), (before,)), Looked("domain", (0,), (after,))], 0)["changes"]
     assert change[LOSS]["difference"] > 0 and change[LOSS]["verdict"] == "worse"
+
+
+def test_a_claim_reads_the_loss_that_the_record_shows(tmp_path: Path) -> None:
+    folders = {"general": [save_model(tmp_path / "0", 0)], "numbered": [save_model(tmp_path / "1", 0, numbered=1)]}
+    tables = {TABLE: write_table(tmp_path / "held.parquet", [{"text": text} for text in TEXTS])}
+    probe = ForgettingProbe(documents=20, sentences=50)
+    result = probe_stage(job_on(folders, tables, "text_classification", [probe], tmp_path / "out"))
+    samples = read_probe_samples(tmp_path / "out")
+    (figure,) = probe.figures()
+    assert figure.lower and recorded_figures("text_classification")[figure.name] == {"forgetting": figure}
+    for stage in folders:
+        (rows,) = samples[figure.sample, stage]
+        assert figure.score(rows) == pytest.approx(result.metrics[f"forgetting/loss/{stage}"])
+        assert len(rows) == 20
+    assert result.metrics["forgetting/loss/general"] != result.metrics["forgetting/loss/numbered"]
 
 
 def test_nothing_held_out_is_told(tmp_path: Path) -> None:

@@ -51,6 +51,23 @@ def test_a_text_is_the_mean_of_its_own_tokens(tmp_path: Path) -> None:
     assert found.layers[-1][0] == pytest.approx(states(model, ids)[-1][1:-1].mean(0).numpy(), abs=2e-4)
 
 
+def test_a_model_with_channels_reads_those_of_its_annotations(tmp_path: Path) -> None:
+    texts = [["the parser reads"], ["a file"]]
+    read = {}
+    for task in (0, 2):
+        model = opened(save_model(tmp_path / str(task), numbered=task), {}, "text_classification")
+        encodings = model.encode(texts, word_level=False)
+        assert [one.channels["tasks"].tolist() for one in encodings] == [[task] * len(one.ids) for one in encodings]
+        read[task] = model.read(texts, word_level=False).layers[-1]
+        ids = torch.tensor(encodings[0].ids)[None]
+        with torch.no_grad():
+            outputs = model.opened.network.base_model(ids, channels={"tasks": torch.full_like(ids, task)})
+        assert read[task][0] == pytest.approx(outputs.last_hidden_state[0, 1:-1].mean(0).numpy(), abs=2e-4)
+    assert np.abs(read[0] - read[2]).max() > 0.01, "the same weights, read for another task"
+    sentences = opened(tmp_path / "0", {}, "tagging")
+    assert sentences.read(SENTENCES).covered.all()
+
+
 def test_fewer_sentences_are_the_first_of_more(tmp_path: Path) -> None:
     found = opened(save_model(tmp_path / "model"), {}, "tagging").read(SENTENCES)
     two = found.first(2)
