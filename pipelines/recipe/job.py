@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny
+from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, model_validator
 
 from pipelines.judging.subjects import Subject
 from pipelines.parts.distributions import Distribution
 from pipelines.recipe.schema import Stage
+from pipelines.recipe.sentence_neighbours import check_neighbours
 from pipelines.task_families import TaskFamily
 
 if TYPE_CHECKING:
@@ -53,7 +54,10 @@ class Runtime(BaseModel):
 
 
 class Job(BaseModel):
-    """One step to compute: everything it reads, and the folder it writes."""
+    """One step to compute: everything it reads, and the folder it writes.
+
+    Raises DataError for tables from which its stage would learn nothing.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -89,3 +93,8 @@ class Job(BaseModel):
     """Folder in which tokenised corpora and compiled kernels are shared with other jobs; None keeps them in `out` while
     the job runs."""
     runtime: Runtime = Runtime()
+
+    @model_validator(mode="after")
+    def _learns_something(self) -> Job:
+        check_neighbours(self.stage, self.stage_name, self.tables)
+        return self
