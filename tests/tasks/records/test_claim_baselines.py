@@ -7,13 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pipelines.judging.evaluations import Evaluation
 from pipelines.lineage.store import Store
 from pipelines.recipe.claims import COMPARISON, recipe_of_claim
+from pipelines.recipe.kinds import Kind
+from pipelines.recipe.lines import line_views
 from pipelines.recipe.problems import Setting
 from tasks.records.claims import PAGE, record_claim
-from tests.steps import shipped
+from tests.steps import SHIPPED, shipped
 from tests.tasks.records.test_claims import EXAMPLES, RIGHT, answers, measured
 
+BASELINES = Evaluation.model_validate("baselines").reads or frozenset()
+"""Task families for which baselines are defined."""
 SUITES = {
     "text_classification": ["scores", "baselines"],
     "pair_classification": ["scores", "baselines"],
@@ -31,6 +36,24 @@ def test_baselines_are_scored_where_they_are_defined(family: str | None) -> None
     recipe = shipped("adapter")
     suite = recipe_of_claim(recipe, "within_a_point", setting=Setting(family=family)).stages[COMPARISON].suite
     assert [one.name for one in suite] == SUITES[family]
+
+
+@pytest.mark.parametrize("name", sorted(SHIPPED.names()))
+def test_every_report_on_classifiers_has_baselines(name: str) -> None:
+    """Where all judged heads answer tasks for which baselines are defined, and so every dataset that fits has them."""
+    recipe = shipped(name)
+    for label, stage in recipe.stages.items():
+        judges_tasks = any(one.judges != "language models" for one in stage.suite)
+        if stage.kind is not Kind.EVALUATE or not judges_tasks:
+            continue
+        subjects = stage.start if isinstance(stage.start, tuple) else (stage.start,)
+        judged = [shipped(one.partition("/")[0]).stages[one.partition("/")[2]] if "/" in one else recipe.stages[one]
+                  for one in subjects if isinstance(one, str)]  # fmt: skip
+        views = [view for one in judged for view in line_views(one).values() if view.head is not None]
+        heads = [view.head for view in views if not view.kind.reads_plain_text and view.head is not None]
+        of_task = [one.head for one in views if one.corpus == stage.corpus and one.head is not None] or heads
+        if of_task and all(one.reads and one.reads <= BASELINES for one in of_task):
+            assert any(one.baseline_sample for one in stage.suite), f"{label}: add baselines to its suite"
 
 
 def test_other_figures_and_families_have_none() -> None:
