@@ -23,7 +23,7 @@ COLUMNS = ("claim", "sides", "measured", "code")
 OF_STANDING: dict[Standing, str] = {
     "current": "current",
     "stale": "**stale**",
-    "gone": "the claim or its dataset is no more",
+    "gone": "the claim, the recipe or the dataset is no more",
     "unknown": "not known: recorded before records said of which code",
 }
 

@@ -1,4 +1,5 @@
-"""Whether a record of a claim is as old as the code that it measured: its definitions then, against those of now."""
+"""Whether a record of a claim or a lattice is as old as the code that it measured: its definitions then, against those
+of now."""
 
 from __future__ import annotations
 
@@ -10,12 +11,12 @@ from pipelines.errors import CursusError
 from pipelines.recipe.definitions import definitions
 from tasks.datasets.claim_requests import ClaimRequest
 from tasks.datasets.libraries import recipes_for
-from tasks.datasets.planning import load_recipe
+from tasks.datasets.planning import lattice_request, load_recipe
 from tasks.records.measured_claim import MeasuredClaim
 
 Standing: TypeAlias = Literal["current", "stale", "gone", "unknown"]
-"""Measured of the settings and the code of now; of others; of a claim or dataset that is no more; or before a record
-said of which."""
+"""Measured of the settings and the code of now; of others; of a claim, a recipe or a dataset that is no more; or before
+a record said of which."""
 
 
 def measured_definitions(root: Path, measured: MeasuredClaim) -> dict[str, Any]:
@@ -72,6 +73,28 @@ def definitions_now(root: Path, record: Mapping[str, Any]) -> list[dict[str, str
         )
         for part in requested.parts
     ]
+
+
+def lattice_standing(root: Path, record: Mapping[str, Any]) -> Standing:
+    """Whether the record of a lattice is current in the project in `root`."""
+    if "definitions" not in record:
+        return "unknown"
+    try:
+        return "current" if lattice_definitions(root, record) == record["definitions"] else "stale"
+    except CursusError:
+        return "gone"
+
+
+def lattice_definitions(root: Path, record: Mapping[str, Any]) -> dict[str, str]:
+    """The definitions with which the lattice of `record` would be measured again.
+
+    Raises RecipeError for a recipe or a dataset that is no more.
+    """
+    measured, dataset = record["measured"], record["data"]["dataset"]
+    seeds = min(len(path["seeds"]) for path in measured["paths"])
+    sizes = [one["labelled"] for one in measured["sizes"] if one["labelled"] is not None]
+    request = lattice_request(root, dataset, record["recipe"], record["variants"], seeds, sizes, smoke=False)
+    return definitions(load_recipe(root, request), recipes_for(root, dataset), record["families"])
 
 
 def data_words(record: Mapping[str, Any]) -> Sequence[str]:
