@@ -24,9 +24,9 @@ class NeuronPruning(Compression, name="neuron_pruning"):
 
     The importance of a neuron is E|Σ w · ∂L/∂w| over the weights out of it, with the expectation over examples of the
     calibration batches (§3.1), which is that of a head with the neuron's gate in place of the head's. It is compared
-    between layers as it is (§3.2: no normalisation by layer). Neurons are removed in rounds, each with the importance
-    in the network that is left; every layer keeps one. Raises RecipeError for an architecture that names no such
-    layers.
+    between layers as it is (abstract: consistent across layers). Neurons are removed in rounds, each with the
+    importance in the network that is left; every layer keeps one. Raises RecipeError for an architecture that names no
+    such layers.
     """
 
     paper = "arXiv:1906.10771"
