@@ -22,6 +22,7 @@ from pipelines.judging.evaluations.stage import EVALUATION, evaluate
 from pipelines.judging.subjects import Subject
 from pipelines.networks import register
 from pipelines.parts.backbones import Backbone
+from pipelines.parts.backbones.transformer import Transformer
 from pipelines.parts.compressions import Compression, Level
 from pipelines.task_families import TaskFamily
 from tests.contracts.families import build, members
@@ -114,7 +115,24 @@ def test_a_compression_either_shrinks_a_network_or_converts_it(name: str) -> Non
     assert (chooses or own.shrink is not Compression.shrink) != part.replaces_weights  # type: ignore[attr-defined]
     # what training could undo is kept, and then only what leaves the shapes as they are
     keeps = own.constraint is not Compression.constraint  # type: ignore[attr-defined]
-    assert keeps == (part.level is Level.WEIGHTS) and (keeps or not part.complete_after)
+    assert (part.level is Level.WEIGHTS or not keeps) and (keeps or not part.complete_after)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, one in members("compressions").items() if getattr(one, "level", None) is Level.WEIGHTS]
+)
+def test_single_weights_are_kept_by_a_constraint_or_by_modules_that_compute_with_them(
+    name: str, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    part = build(members("compressions")[name])
+    assert isinstance(part, Compression)
+    network = AutoModel.from_config(Transformer(architecture="bert").tiny().config(tokenizer, 16))
+    before = {name: type(module) for name, module in network.named_modules()}
+    shapes = {name: value.shape for name, value in network.state_dict().items()}
+    result, change = part.shrink(network)
+    assert {name: value.shape for name, value in result.state_dict().items()} == shapes, "no module changes its shape"
+    changed = [name for name, module in result.named_modules() if type(module) is not before[name]]
+    assert (part.constraint(result, change) is None) == bool(changed) and set(changed) <= set(change)
 
 
 @pytest.mark.parametrize("name", [name for name in members("evaluations") if ("evaluations", name) in where_used()])
