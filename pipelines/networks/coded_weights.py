@@ -3,7 +3,8 @@ group of rows with a range of its own (Shen et al. 2020, Q-BERT, §3.2).
 
 The value of a code c is minimum + step · c, so that a product with a row of values is step · (x · c) + minimum · Σ x:
 a product with the integers, scaled. Processors have no product of 4 or 3 bits, and torch none of float32 with integers:
-those of one layer at a time are converted to float32 for it, and let go.
+those of one layer at a time are converted to float32 for it, and let go. For many inputs the values are computed
+instead, once for all of them.
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ class CodedWeight(StoredForm):
         self._take(unpack_codes(stored["codes"].to(self.weight.device), self.bits, columns))
 
     def values(self) -> Tensor:
-        """float32 [R, C]: the weights."""
-        return self.weight.float() * self.scale[:, None].float() + self.offset[:, None].float()
+        """[R, C]: the weights."""
+        return self.weight.to(self.scale.dtype).mul_(self.scale[:, None]).add_(self.offset[:, None])
 
     def _take(self, codes: Tensor) -> None:
         """Compute with `codes` uint8 [R, C], and the range of each group as it is now."""
@@ -78,9 +79,12 @@ class CodedLinear(CodedWeight):
         self.bias = layer.bias
 
     def forward(self, states: Tensor) -> Tensor:
-        product = linear(states, self.weight.to(states.dtype)) * self.scale
-        result = product + states.sum(-1, keepdim=True) * self.offset
-        return result if self.bias is None else result + self.bias
+        # a graph has one form for any number of inputs
+        if not torch.compiler.is_exporting() and states.numel() > self.weight.numel():
+            return linear(states, self.values(), self.bias)
+        sums = states.sum(-1, keepdim=True)
+        added = sums * self.offset if self.bias is None else torch.addcmul(self.bias, sums, self.offset)
+        return torch.addcmul(added, linear(states, self.weight.to(states.dtype)), self.scale)
 
 
 class CodedEmbedding(CodedWeight):

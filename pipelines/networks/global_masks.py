@@ -20,7 +20,7 @@ def zero_smallest_of_all(weights: Sequence[Tensor], share: float) -> None:
     if count <= sum(sizes) - sum(int(weight.count_nonzero()) for weight in weights):
         return
     zeros = smallest(torch.cat([weight.abs().flatten() for weight in weights]), count)
-    for weight, own in zip(weights, zeros.split(sizes), strict=True):
+    for weight, own in zip(weights, torch.split(zeros, sizes), strict=True):
         weight.masked_fill_(own.view_as(weight), 0)
 
 

@@ -24,7 +24,7 @@ def pack_codes(codes: Tensor, bits: int) -> Tensor:
     # eight codes fill `bits` bytes, whatever `bits` is
     eights = pad(codes, (0, -columns % BYTE)).view(rows, -1, BYTE).long()
     words = (eights << bits * torch.arange(BYTE, device=codes.device)).sum(-1, keepdim=True)
-    packed = (words >> BYTE * torch.arange(bits, device=codes.device)) & 255
+    packed: Tensor = (words >> BYTE * torch.arange(bits, device=codes.device)) & 255
     return packed.flatten(1)[:, : packed_columns(columns, bits)].to(torch.uint8)
 
 
@@ -35,5 +35,5 @@ def unpack_codes(packed: Tensor, bits: int, columns: int) -> Tensor:
         return packed
     parts = pad(packed, (0, -width % bits)).view(rows, -1, bits).long()
     words = (parts << BYTE * torch.arange(bits, device=packed.device)).sum(-1, keepdim=True)
-    codes = (words >> bits * torch.arange(BYTE, device=packed.device)) & (2**bits - 1)
+    codes: Tensor = (words >> bits * torch.arange(BYTE, device=packed.device)) & (2**bits - 1)
     return codes.flatten(1)[:, :columns].to(torch.uint8)

@@ -41,12 +41,16 @@ class _ThroughCodes(torch.autograd.Function):
         return gradients[0], None, None, None
 
 
+def _through_codes(values: Tensor, steps: Tensor, minima: Tensor, most: int) -> Tensor:
+    rounded: Tensor = _ThroughCodes.apply(values, steps, minima, most)  # type: ignore[no-untyped-call]  # torch's
+    return rounded
+
+
 def rounded_matrix(weight: Tensor, bits: int, groups: int) -> Tensor:
     """float32 [R, C]: the values that codes of `bits` bits give to `weight`."""
     step, minimum = ranges(weight.detach(), bits, groups)
     of = group_of_rows(len(weight), groups, weight.device)
-    rounded: Tensor = _ThroughCodes.apply(weight, step.to(weight)[of, None], minimum.to(weight)[of, None], 2**bits - 1)
-    return rounded
+    return _through_codes(weight, step.to(weight)[of, None], minimum.to(weight)[of, None], 2**bits - 1)
 
 
 def rounded_inputs(states: Tensor) -> Tensor:
@@ -56,8 +60,7 @@ def rounded_inputs(states: Tensor) -> Tensor:
     low, high = values.amin().clamp(max=0), values.amax().clamp(min=0)
     step = (high - low) / ACTIVATION_STEPS
     zero = torch.where(step > 0, -low / step, 0).round()
-    rounded: Tensor = _ThroughCodes.apply(states.float(), step, -zero * step, ACTIVATION_STEPS)
-    return rounded.to(states.dtype)
+    return _through_codes(states.float(), step, -zero * step, ACTIVATION_STEPS).to(states.dtype)
 
 
 class RoundedLinear(nn.Linear):
@@ -91,10 +94,8 @@ class RoundedEmbedding(nn.Embedding):
         step, minimum = ranges(self.weight.detach(), bits, groups)
         of = group_of_rows(len(self.weight), groups, self.weight.device)[input]
         rows = embedding(input, self.weight, self.padding_idx)
-        rounded: Tensor = _ThroughCodes.apply(
-            rows, step.to(rows)[of].unsqueeze(-1), minimum.to(rows)[of].unsqueeze(-1), 2**bits - 1
-        )
-        return rounded
+        steps, minima = (one.to(rows)[of].unsqueeze(-1) for one in (step, minimum))
+        return _through_codes(rows, steps, minima, 2**bits - 1)
 
 
 ROUNDED: dict[type[nn.Module], type[RoundedLinear | RoundedConv1D | RoundedEmbedding]] = {

@@ -19,7 +19,7 @@ def check_compression(stage: Stage, resolve: Callable[[str], Stage]) -> Problem 
         does = "trains" if stage.trains else f"applies {stage.compression[0].name}"
         return (
             "start",
-            f"stage {finished[0]!r} stores its weights with few bits ({finished[1].name}), and this stage {does}: "
+            f"stage {finished[0]!r} stores its weights as they are served ({finished[1].name}), and this stage {does}: "
             "nothing trains or compresses such weights further; let it start from the stage before",
         )
     for position, compression in enumerate(stage.compression):
@@ -28,7 +28,7 @@ def check_compression(stage: Stage, resolve: Callable[[str], Stage]) -> Problem 
             return (
                 "compression",
                 f"{compression.name} would renumber or remove what {coarser.name} has changed; the order is layers, "
-                f"widths, attention heads, single weights, bits: apply {compression.name} first",
+                f"widths, attention heads, single weights, bits or a sparse file: apply {compression.name} first",
             )
         if compression.level is Level.LAYERS and (extending := _modules_of_lines(stage, resolve)):
             return (

@@ -43,9 +43,10 @@ class Level(IntEnum):
     HEADS = 2
     """Heads of attention."""
     WEIGHTS = 3
-    """Single weights, which become zero; no module changes its shape."""
+    """Single weights, which become zero or train as they will be with few bits; no module changes its shape."""
     BITS = 4
-    """Weights of fewer bits: nothing trains them, and nothing compresses them further."""
+    """Weights as they are served, of fewer bits or without zeros: nothing trains them, and nothing compresses them
+    further."""
 
 
 class Calibration(Protocol):

@@ -39,10 +39,10 @@ class CodesOfGroups(GroupQuantization):
     """`group_quantization` with another width, 3 bits: its choice of layers and groups, for what its subclasses make of
     them."""
 
-    bits: Annotated[  # type: ignore[assignment]  # more widths than before
+    bits: Annotated[
         Annotated[Literal[8, 4, 3, 2], Tag("all layers")] | Annotated[MixedCodes, Tag("mixed")],
         Discriminator(_kind_of_bits),
-    ] = 4
+    ] = 4  # type: ignore[assignment]  # more widths than before
     """Number of bits of a weight, one for all layers or chosen by layer."""
     embedding_bits: Literal[8, 4, 3, 2] | None = Field(8)  # type: ignore[assignment]  # more widths than before
     """Number of bits of the embeddings; null leaves them in float32."""

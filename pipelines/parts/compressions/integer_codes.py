@@ -34,10 +34,10 @@ class IntegerCodes(CodesOfGroups, name="integer_codes"):
 
     paper = "arXiv:1909.05840"
 
-    bits: Annotated[  # type: ignore[assignment]  # more than before
+    bits: Annotated[
         Annotated[Literal[8, 4, 3, 2, "trained"], Tag("all layers")] | Annotated[MixedCodes, Tag("mixed")],
         Discriminator(_kind_of_bits),
-    ] = 4
+    ] = 4  # type: ignore[assignment]  # more than before
     """Number of bits of a weight, one for all layers or chosen by layer; `trained`: those of the stage that trained
     with rounded weights, with its groups and embeddings."""
 

@@ -145,7 +145,7 @@ MISTAKES = {
         "  bits: {kind: compress, start: classify, corpus: task, head: sequence_classification,\n"
         "    compression: group_quantization}\n"
         "  more: {like: classify, start: bits}\n  report: {kind",
-        (":34", "start", "'bits' stores its weights with few bits (group_quantization)", "this stage trains"),
+        (":34", "start", "'bits' stores its weights as they are served (group_quantization)", "this stage trains"),
     ),
     "a mean that is a width": Mistake(
         "compression: select_layers",

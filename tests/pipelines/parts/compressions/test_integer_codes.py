@@ -48,9 +48,10 @@ def test_a_layer_computes_with_the_values_of_its_codes(bits: int, groups: int, l
     made = coded(layer, bits, groups)
     values = dequantize(*quantize(matrix(layer).contiguous(), bits, groups), groups)
     torch.testing.assert_close(made.values(), values, rtol=1e-5, atol=1e-6)
-    inputs = torch.randn(2, 5, 33, generator=torch.Generator().manual_seed(0))
-    expected = inputs.double() @ values.double().T + (0 if layer.bias is None else layer.bias.double())
-    torch.testing.assert_close(made(inputs).double(), expected, rtol=0, atol=2e-5)
+    for rows in (5, 50):  # few inputs, and more than there are weights
+        inputs = torch.randn(2, rows, 33, generator=torch.Generator().manual_seed(0))
+        expected = inputs.double() @ values.double().T + (0 if layer.bias is None else layer.bias.double())
+        torch.testing.assert_close(made(inputs).double(), expected, rtol=0, atol=2e-5)
     assert made.weight.dtype is torch.int8, "a byte for each weight"
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerFast
+from transformers import AutoModel, AutoModelForSequenceClassification, PreTrainedModel, PreTrainedTokenizerFast
 
 from pipelines.errors import RecipeError
 from pipelines.networks.shape import NetworkShape
 from pipelines.parts.backbones.awd_lstm import AwdLstm
+from pipelines.parts.backbones.transformer import Transformer
 from pipelines.parts.compressions.layer_pruning import LayerPruning
 from pipelines.parts.compressions.neuron_pruning import NeuronPruning
 from tests.pipelines.parts.compressions.test_feed_forward_widths import widths
@@ -55,8 +56,11 @@ def test_two_stacks_are_not_ranked_together(tokenizer: PreTrainedTokenizerFast) 
 
 
 def test_states_with_positions_first_have_no_importance_for_an_example(tokenizer: PreTrainedTokenizerFast) -> None:
+    config = Transformer(architecture="xlnet").tiny().config(tokenizer, 16)
+    config.num_labels = 3
+    network = AutoModelForSequenceClassification.from_config(config).eval()
     with pytest.raises(RecipeError, match="the backbone xlnet do not have the examples of a batch first"):
-        LayerPruning().shrink(classifier("xlnet", tokenizer), examples())
+        LayerPruning().shrink(network, examples())
 
 
 def test_a_backbone_without_feed_forward_layers_is_refused(tokenizer: PreTrainedTokenizerFast) -> None:
