@@ -35,7 +35,11 @@ it."""
 
 class Level(IntEnum):
     """What a compression removes. Compressions follow each other from coarse to fine: a finer change names modules that
-    a coarser one would remove or renumber."""
+    a coarser one would remove or renumber.
+
+    Of the level of single weights are also those that train them with the values of few bits; of the last one, all that
+    store weights as they are served, without their zeros too.
+    """
 
     LAYERS = 0
     WIDTHS = 1
@@ -43,10 +47,9 @@ class Level(IntEnum):
     HEADS = 2
     """Heads of attention."""
     WEIGHTS = 3
-    """Single weights, which become zero or train as they will be with few bits; no module changes its shape."""
+    """Single weights, which become zero; no module changes its shape."""
     BITS = 4
-    """Weights as they are served, of fewer bits or without zeros: nothing trains them, and nothing compresses them
-    further."""
+    """Weights of fewer bits: nothing trains them, and nothing compresses them further."""
 
 
 class Calibration(Protocol):
