@@ -3,12 +3,22 @@ need."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol, runtime_checkable
 
 from pipelines.parts.compressions import Compression, Level
 from pipelines.recipe.problems import Problem
 from pipelines.recipe.schema import Stage
-from pipelines.recipe.starts import Untrained
+from pipelines.recipe.starts import Checkpoint, Untrained
+
+
+@runtime_checkable
+class SuccessiveCompression(Protocol):
+    """A compression that does not fit after all others."""
+
+    def unfit_after(self, earlier: Sequence[Compression], *, complete: bool) -> str | None:
+        """Why it does not fit a network of which `earlier` are the compressions before; None if it does. Unless they
+        are `complete`, a checkpoint from elsewhere may have had more."""
 
 
 def check_compression(stage: Stage, resolve: Callable[[str], Stage]) -> Problem | None:
@@ -42,6 +52,10 @@ def check_compression(stage: Stage, resolve: Callable[[str], Stage]) -> Problem 
                 f"{compression.name} comes after training: leave out the objective, or set budget: {{tokens: 0}} where "
                 "the compression needs it",
             )
+        if isinstance(compression, SuccessiveCompression) and (
+            unfit := compression.unfit_after(before, complete=not _from_elsewhere(stage, resolve))
+        ):
+            return "compression", f"{compression.name}: {unfit}"
         if problem := _check_course(stage, compression) or _check_data(stage, compression):
             return problem
     return None
@@ -94,6 +108,13 @@ def _earlier(stage: Stage, resolve: Callable[[str], Stage]) -> Iterator[tuple[st
     """The compressions of the stages that `stage` continues, each with the name of its stage, the first last."""
     for reference, parent in continued_stages(stage, resolve):
         yield from ((reference, one) for one in parent.compression)
+
+
+def _from_elsewhere(stage: Stage, resolve: Callable[[str], Stage]) -> bool:
+    """Whether the network of `stage` is a checkpoint, with whatever was done to it before."""
+    return any(
+        isinstance(one.start, Checkpoint) for one in (stage, *(one for _, one in continued_stages(stage, resolve)))
+    )
 
 
 def _modules_of_lines(stage: Stage, resolve: Callable[[str], Stage]) -> str | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from pydantic import Field
+
 from pipelines.parts.compressions import Calibration, Change
 from pipelines.parts.compressions.magnitude_pruning import MagnitudePruning
 
@@ -22,6 +24,9 @@ class GlobalMagnitudePruning(MagnitudePruning, name="global_magnitude_pruning"):
     """
 
     paper = "arXiv:1606.09274"
+
+    share: float = Field(0.3, gt=0, lt=1)
+    """Share of the weights of all matrices together that become zero."""
 
     def choose(self, network: PreTrainedModel, calibration: Calibration | None) -> Change:
         return {name: {"zeros_of_all": self.share} for name in super().choose(network, calibration)}

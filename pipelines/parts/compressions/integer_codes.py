@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Discriminator, Tag, model_validator
 
 from pipelines.errors import RecipeError
-from pipelines.parts.compressions import Calibration, Change
+from pipelines.parts.compressions import Calibration, Change, Compression
 from pipelines.parts.compressions.codes_of_groups import CodesOfGroups, MixedCodes
 from pipelines.parts.compressions.group_quantization import _kind_of_bits
+from pipelines.parts.compressions.rounded_training import RoundedTraining
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -53,24 +55,30 @@ class IntegerCodes(CodesOfGroups, name="integer_codes"):
             return size.layers_times(IN_MEMORY)._replace(embeddings=size.embeddings * IN_MEMORY)
         return super().size_after(size)
 
+    def unfit_after(self, earlier: Sequence[Compression], *, complete: bool) -> str | None:
+        """Why `bits` does not fit weights that have `earlier` compressions, a sentence of the check of recipes; None if
+        it does. Unless these are `complete`, a checkpoint from elsewhere may have had more."""
+        trained = any(isinstance(one, RoundedTraining) for one in earlier)
+        return self._disagreement(trained) if complete or trained else None
+
     def choose(self, network: PreTrainedModel, calibration: Calibration | None) -> Change:
         from pipelines.networks.rounded_layers import rounding_of
 
         modules = network.base_model.named_modules()
         trained = {name: rounding for name, module in modules if (rounding := rounding_of(module)) is not None}
-        if self.bits != "trained" and not trained:
-            return super().choose(network, calibration)
-        if self.bits != "trained":
-            raise RecipeError(
-                f"compression {self.name}: a stage before has trained the weights as they are with few bits; "
-                "write bits: trained"
-            )
+        if unfit := self._disagreement(bool(trained)):
+            raise RecipeError(f"compression {self.name}: {unfit}")
         if not trained:
-            raise RecipeError(
-                f"compression {self.name}: bits: trained, and no stage before has trained with rounded weights; "
-                "give a number of bits"
-            )
+            return super().choose(network, calibration)
         return {name: {"bits": one.bits, "groups": one.groups} for name, one in trained.items()}
+
+    def _disagreement(self, trained: bool) -> str | None:
+        """Why `bits` does not fit weights that were `trained` with rounding, or were not; None if it does."""
+        if trained == (self.bits == "trained"):
+            return None
+        if trained:
+            return "a stage before has trained the weights as they are with few bits; write bits: trained"
+        return "bits: trained, and no stage before has trained with rounded weights; give a number of bits"
 
     def rebuild(self, network: PreTrainedModel, change: Change) -> PreTrainedModel:
         from pipelines.networks.coded_weights import coded

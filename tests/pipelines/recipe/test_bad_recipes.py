@@ -147,6 +147,24 @@ MISTAKES = {
         "  more: {like: classify, start: bits}\n  report: {kind",
         (":34", "start", "'bits' stores its weights as they are served (group_quantization)", "this stage trains"),
     ),
+    "bits of a training that was not": Mistake(
+        "  report: {kind",
+        "  bits: {kind: compress, start: classify, corpus: task, head: sequence_classification,\n"
+        "    compression: {name: integer_codes, bits: trained}}\n  report: {kind",
+        (
+            ":33",
+            "compression",
+            "integer_codes: bits: trained, and no stage before has trained",
+            "give a number of bits",
+        ),
+    ),
+    "other bits than those of the training": Mistake(
+        "compression: select_layers\n    objective: match_logits\n    strategy: full\n    budget: {epochs: 1}",
+        "compression: rounded_training\n    objective: match_logits\n    strategy: full\n    budget: {epochs: 1}\n"
+        "  bits: {kind: compress, start: small, corpus: task, head: sequence_classification,\n"
+        "    compression: {name: integer_codes, bits: 3}}",
+        (":33", "compression", "integer_codes: a stage before has trained the weights", "write bits: trained"),
+    ),
     "a mean that is a width": Mistake(
         "compression: select_layers",
         "compression: {name: group_quantization, bits: {mean: 4}}",
