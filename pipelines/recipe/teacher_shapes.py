@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pipelines.networks.shape import NetworkShape
+from pipelines.parts.objectives.teacher_signals import signals_of_teacher
 from pipelines.recipe.compressing import continued_stages
 from pipelines.recipe.lines import line_views
 from pipelines.recipe.problems import Problem, Setting, listed
@@ -47,7 +48,7 @@ def shape_of(stage: Stage, resolve: Callable[[str], Stage], reference: str = "")
 
 def _other_task(student: Stage, teacher: Stage) -> str | None:
     """Why a teacher cannot say what is right in the task of its student; None if it can, or answers none."""
-    matched = {signal for one in student.objective if one.needs_teacher for signal in one.required_signals}
+    matched = {signal for one in student.objective if one.needs_teacher for signal in signals_of_teacher(one)}
     tasks = task_words(student.corpus, Setting())
     if student.kind.reads_plain_text or not tasks or not matched & (OF_LABELS - OVER_VOCABULARY):
         return None

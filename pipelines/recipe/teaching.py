@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from pipelines.parts.heads import Head
+from pipelines.parts.objectives.teacher_signals import signals_of_teacher
 from pipelines.parts.tokenizers import Tokenizer
 from pipelines.recipe.lines import line_views
 from pipelines.recipe.problems import Problem, listed, matching_members
@@ -82,7 +83,7 @@ def _check_own_tokens(stage: Stage, teacher: Stage) -> Problem | None:
             f"name a stage with one of the heads {listed(fits)}",
         )
     for objective in stage.objective:
-        if objective.needs_teacher and (lacking := objective.required_signals - PER_ITEM):
+        if objective.needs_teacher and (lacking := signals_of_teacher(objective) - PER_ITEM):
             return (
                 "objective",
                 f"{objective.name} matches {listed(lacking)} token by token, and with teacher_vocabulary: own_tokens "
@@ -97,9 +98,10 @@ def _check_signals(stage: Stage, teacher: Stage) -> Problem | None:
         return "teacher", f"{stage.teacher} is of kind {teacher.kind} and produces no model; name a stage that does"
     heads = [view.head for view in line_views(teacher).values() if view.head is not None]
     for objective in stage.objective:
-        lacking = objective.required_signals - {signal for head in heads for signal in head.provides}
+        read = signals_of_teacher(objective)
+        lacking = read - {signal for head in heads for signal in head.provides}
         if objective.needs_teacher and heads and lacking:
-            fits = matching_members(Head, lambda head, needed=objective.required_signals: needed <= head.provides)
+            fits = matching_members(Head, lambda head, needed=read: needed <= head.provides)
             return (
                 "teacher",
                 f"{objective.name} matches {listed(lacking)}, which {stage.teacher} does not provide with its head "
@@ -107,7 +109,7 @@ def _check_signals(stage: Stage, teacher: Stage) -> Problem | None:
             )
         if teacher.backbone is None:
             continue
-        for head, signal in ((head, signal) for head in heads for signal in sorted(objective.required_signals)):
+        for head, signal in ((head, signal) for head in heads for signal in sorted(read)):
             ability = head.needs_ability_for.get(signal)
             if objective.needs_teacher and ability is not None and ability not in teacher.backbone.offers:
                 return (

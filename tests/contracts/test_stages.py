@@ -60,11 +60,9 @@ ELSEWHERE: dict[Part, str] = {
     ("evaluations", "stage_effects"): "tests/pipelines/judging/evaluations/test_stage_effects.py",
     ("evaluations", "word_similarity"): "tests/pipelines/judging/evaluations/test_word_similarity.py",
     ("heads", "continuation"): "tests/pipelines/parts/heads/test_continuation.py",
-    ("heads", "early_exit_classification"): "tests/reference/test_early_exit.py",
     ("heads", "paragraph_vector"): "tests/reference/test_paragraph_vectors.py",
     ("heads", "prototype_vector"): "tests/reference/test_word_prototypes.py",
     ("heads", "regression"): "tests/pipelines/parts/heads/test_regression_and_choice.py",
-    ("objectives", "exit_cross_entropy"): "tests/reference/test_early_exit.py",
     ("objectives", "response_selection"): "tests/reference/test_tod_bert.py",
     ("objectives", "squared_error"): "tests/pipelines/parts/heads/test_regression_and_choice.py",
     **{
