@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pipelines.judging.attacks import ModelAttack
+from pipelines.judging.attacks.word_tables import WordTableAttack
 from pipelines.parts.annotations import ModelAnnotation
 from pipelines.parts.heads import Head
+from pipelines.parts.tokenizers import Tokenizer
 from pipelines.recipe.lines import line_views
 from pipelines.recipe.model_annotations import model_annotations
 from pipelines.recipe.problems import Problem, listed, matching_members
@@ -22,8 +24,28 @@ def check_annotation_models(stage: Stage, resolve: Callable[[str], Stage]) -> Pr
         if problem := _problem(annotation, resolve):
             return key, f"{annotation.name}: {problem}"
     for one in stage.augmentation:
-        if isinstance(one.attack, ModelAttack) and (problem := _no_masked_lm(one.attack, resolve)):
+        if isinstance(one.attack, ModelAttack) and (problem := _unread(one.attack, resolve)):
             return "augmentation", f"{one.attack.name}: {problem}"
+    return None
+
+
+def _unread(attack: ModelAttack, resolve: Callable[[str], Stage]) -> str | None:
+    """Why an attack cannot read the stage that it names; None if it can."""
+    return _no_words(attack, resolve) if isinstance(attack, WordTableAttack) else _no_masked_lm(attack, resolve)
+
+
+def _no_words(attack: WordTableAttack, resolve: Callable[[str], Stage]) -> str | None:
+    if not attack.from_:
+        return "name the stage whose words and vectors are read: from: <stage>"
+    read = resolve(attack.from_)
+    if read.backbone is None or read.tokenizer is None:
+        return None
+    if Ability.STATIC not in read.backbone.offers:
+        fits = ", ".join(read.backbone.names_offering(frozenset({Ability.STATIC})))
+        return f"from: {attack.from_} is a {read.backbone.label}, not one vector for each word; backbones that are: {fits}"
+    if "counts" not in read.tokenizer.offers:
+        fits = listed(matching_members(Tokenizer, lambda one: "counts" in one.offers))
+        return f"from: {attack.from_} counts no words, its tokenizer is {read.tokenizer.name}; tokenizers that do: {fits}"
     return None
 
 

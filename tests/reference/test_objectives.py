@@ -20,6 +20,7 @@ from pipelines.parts.objectives.cross_entropy import CrossEntropy
 from pipelines.parts.objectives.masked_lm import MaskedLM
 from pipelines.parts.objectives.match_hidden import MatchHidden
 from pipelines.parts.objectives.match_logits import MatchLogits
+from pipelines.parts.objectives.squared_logits import SquaredLogits
 from pipelines.vocabulary import Field, Signal
 from tests.small_corpus import documents
 
@@ -89,6 +90,23 @@ def test_match_logits_is_the_softened_cross_entropy_times_temperature_squared() 
         {Signal.LOGITS: torch.from_numpy(teacher).float()},
     )
     assert ours == pytest.approx(expected, rel=TOLERANCE)
+
+
+@pytest.mark.parametrize("padded", [False, True])
+def test_squared_logits_is_the_squared_distance_of_each_row(padded: bool) -> None:
+    """Tang et al. 2019, §3.2: the squared norm over classes; a question with fewer choices has padding of −∞."""
+    student, teacher = np.random.default_rng(0).normal(size=(2, 7, 4)) * 3
+    expected = np.square(student - teacher).sum(-1).mean()
+    values = [torch.from_numpy(one).float() for one in (student, teacher)]
+    if padded:
+        values = [torch.cat([one, torch.full((7, 1), -torch.inf)], -1) for one in values]
+    values[0].requires_grad_()
+    step = TrainingStep({}, {Signal.LOGITS: values[0]}, torch.nn.Identity(), lambda *_: {Signal.LOGITS: values[1]})  # type: ignore[arg-type]
+    term = SquaredLogits().loss(step)["squared_logits"]
+    assert float(term.detach()) == pytest.approx(expected, rel=TOLERANCE)
+    term.backward()  # type: ignore[no-untyped-call]
+    assert values[0].grad is not None and bool(values[0].grad.isfinite().all())
+    np.testing.assert_allclose(values[0].grad[:, :4].numpy(), 2 * (student - teacher) / 7, rtol=1e-4)
 
 
 def test_match_hidden_compares_evenly_spaced_layers_over_real_tokens_only() -> None:
