@@ -42,10 +42,14 @@ def _no_words(attack: WordTableAttack, resolve: Callable[[str], Stage]) -> str |
         return None
     if Ability.STATIC not in read.backbone.offers:
         fits = ", ".join(read.backbone.names_offering(frozenset({Ability.STATIC})))
-        return f"from: {attack.from_} is a {read.backbone.label}, not one vector for each word; backbones that are: {fits}"
+        return (
+            f"from: {attack.from_} is a {read.backbone.label}, not one vector for each word; backbones that are: {fits}"
+        )
     if "counts" not in read.tokenizer.offers:
         fits = listed(matching_members(Tokenizer, lambda one: "counts" in one.offers))
-        return f"from: {attack.from_} counts no words, its tokenizer is {read.tokenizer.name}; tokenizers that do: {fits}"
+        return (
+            f"from: {attack.from_} counts no words, its tokenizer is {read.tokenizer.name}; tokenizers that do: {fits}"
+        )
     return None
 
 

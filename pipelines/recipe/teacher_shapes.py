@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pipelines.networks.shape import NetworkShape
-from pipelines.parts.objectives.teacher_signals import signals_of_teacher
 from pipelines.recipe.compressing import continued_stages
 from pipelines.recipe.lines import line_views
 from pipelines.recipe.problems import Problem, Setting, listed
 from pipelines.recipe.schema import Stage
 from pipelines.recipe.tables import task_words
+from pipelines.recipe.teacher_signals import signals_of_teacher
 from pipelines.vocabulary import OVER_VOCABULARY, PER_ITEM, Signal
 
 OF_LABELS = (PER_ITEM - {Signal.POOLED}) | {Signal.TAG_LOGITS, Signal.SPAN_LOGITS}

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from pipelines.parts.heads import Head
-from pipelines.parts.objectives.teacher_signals import signals_of_teacher
 from pipelines.parts.tokenizers import Tokenizer
 from pipelines.recipe.lines import line_views
 from pipelines.recipe.problems import Problem, listed, matching_members
 from pipelines.recipe.schema import NewWords, Stage
 from pipelines.recipe.starts import Checkpoint, Untrained
+from pipelines.recipe.teacher_signals import signals_of_teacher
 from pipelines.vocabulary import PER_ITEM
 
 
