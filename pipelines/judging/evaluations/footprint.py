@@ -1,4 +1,4 @@
-"""Serving cost of classifiers next to their scores: parameters, bytes, milliseconds."""
+"""Serving cost of classifiers next to their scores: parameters, bytes, operations, milliseconds."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pydantic import Field
 
 from pipelines.judging.certainty.statistics import METRICS, interval, paired_difference
 from pipelines.judging.evaluations import Evaluation
+from pipelines.judging.evaluations.answer_operations import count_operations
 from pipelines.judging.evaluations.forward_passes import EvaluationSize, ForwardPasses
 from pipelines.judging.evaluations.latency import BATCHES, THREADS, served_bytes, time_interleaved, timed_examples
 from pipelines.judging.evaluations.saved_weights import is_packed, is_quantized, parameters, served_weights
@@ -23,13 +24,16 @@ if TYPE_CHECKING:
 
 INSTRUCTIONS = ("avx2", "avx512f", "avx_vnni", "avx512_vnni", "avx512_bf16", "amx_int8", "amx_bf16", "asimddp", "i8mm")
 """Processor extensions that determine the speed of 8-bit arithmetic."""
+COUNTED = 16
+"""Test texts over which the operations of an answer are averaged."""
 
 
 class FootprintEvaluation(Evaluation, name="footprint"):
     """Size, latency and score of chosen stages, all compared with the first.
 
     Latency is from a text to its probabilities, tokenizer included, on one thread, over real test texts. The models are
-    timed alternately, in alternating order, so that other load on the machine slows all of them alike.
+    timed alternately, in alternating order, so that other load on the machine slows all of them alike. Operations of an
+    answer are those of `answer_operations`; a graph, which torch does not compute, has none.
     """
 
     reads = frozenset({"text_classification"})
@@ -71,6 +75,9 @@ class FootprintEvaluation(Evaluation, name="footprint"):
                 "parameters": parameters(served),
                 "bytes": served_bytes(subject.folder),
                 "weight_bytes": served.stat().st_size,
+                "operations": None
+                if served.name == ONNX
+                else count_operations(subject.folder, context.rows[:COUNTED]),
                 "latency_ms": {str(size): _quantiles(milliseconds[size][stage]) for size in BATCHES},
                 "agreement": float((predicted == reference).mean()),
             }

@@ -184,6 +184,7 @@ def test_the_page_needs_only_itself_and_tells_what_was_measured(
     assert f"{100 * step['accuracy']['difference']:+.1f}" in page
     assert "Pays: pre-training on general text." in page
     assert f"{sections['footprint']['models'][1]['bytes'] / 1e6:.1f} MB" in page
+    assert count(sections["footprint"]["models"][0]["operations"]) in page
     assert "Language zh, text classification, 2 classes: 好评, 差评." in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt; 这本书很好看" in page
     assert "no text is empty — observed 4 % unexpected" in page

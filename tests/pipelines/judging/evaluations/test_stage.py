@@ -14,6 +14,7 @@ from sklearn.metrics import accuracy_score, f1_score
 from pipelines.corpora.leaks.leaked_rows import LEAKED
 from pipelines.errors import CursusError, DataError, RecipeError
 from pipelines.judging.evaluations import Evaluation
+from pipelines.judging.evaluations.answer_operations import count_operations
 from pipelines.judging.evaluations.stage import EVALUATION, PREDICTIONS, evaluate
 from pipelines.judging.samples import read_samples
 from pipelines.lineage.results import Result
@@ -141,6 +142,9 @@ def test_footprint_measures_the_served_files(finished: tuple[Path, Result], trai
     # the constants of the exported graph are a few dozen numbers
     assert abs(int8["parameters"] - teacher["parameters"]) < 0.02 * teacher["parameters"]
     assert int8["weight_bytes"] == (trained.first("int8").folder / "model.onnx").stat().st_size
+    rows = parquet.read_table(trained.tables["test"]).to_pylist()[:16]
+    assert teacher["operations"] == count_operations(trained.first("classify").folder, rows) > 0
+    assert int8["operations"] is None, "torch does not compute a graph"
     assert teacher["agreement"] == 1.0
     assert int8["agreement"] > 0.9
     for model in section["models"]:
