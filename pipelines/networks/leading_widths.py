@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import torch
 from torch import Tensor, nn
+from transformers.pytorch_utils import Conv1D
 
 from pipelines.networks.attention_heads import AttentionHeads, remove_heads
-from pipelines.networks.projections import is_projection, select, width_of
+from pipelines.networks.projections import select, width_of
 
 if TYPE_CHECKING:
     from pipelines.parts.architectures import LayerNames
@@ -57,7 +58,9 @@ def width_layers(backbone: nn.Module, stacks: Mapping[str, LayerNames], size: in
         if names.heads is not None and names.feed_forward is not None
         for index, layer in enumerate(backbone.get_submodule(path).children())
     ]
-    return layers if all(is_projection(module) for one in layers for module in (one.inner, one.outer)) else []
+    # an accelerator's linear layers are subclasses of torch's
+    known = all(isinstance(module, nn.Linear | Conv1D) for one in layers for module in (one.inner, one.outer))
+    return layers if known else []
 
 
 def leading(count: int, share: float) -> int:

@@ -69,6 +69,7 @@ class DynamicWidthClassificationHead(SequenceClassificationHead, name="dynamic_w
         from pipelines.networks.leading_widths import narrowed
 
         layers, at_widths = _layers(network), []
+        assert layers, network.config.model_type
         states = frozenset({Signal.HIDDEN_STATES}) if WIDTH_STATES in requested else frozenset()
         for share in self.shares:
             with narrowed(layers, share):
