@@ -4,19 +4,14 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
-from pyarrow import parquet
 from torch import Tensor, nn
 from transformers import BertConfig, PreTrainedModel, PreTrainedTokenizerFast
 
 from pipelines.errors import RecipeError
-from pipelines.judging.evaluations.answer_operations import count_operations
-from pipelines.lineage.provenance import DataSource
-from pipelines.models.opening import ModelRecord, build_network, open_model
+from pipelines.models.opening import ModelRecord, build_network
 from pipelines.networks.leading_widths import WidthLayer, narrowed
 from pipelines.networks.shape import NetworkShape
 from pipelines.parts.backbones.transformer import Transformer
@@ -31,17 +26,10 @@ from pipelines.parts.heads.early_exit_classification import EarlyExitClassificat
 from pipelines.parts.heads.sequence_classification import SequenceClassificationHead
 from pipelines.parts.objectives import TrainingStep
 from pipelines.parts.objectives.match_widths import MatchWidths
-from pipelines.recipe.job import Runtime
-from pipelines.serving.answering.answerer import Answerer
 from pipelines.task_families import TaskFamily
-from pipelines.training.ranks.run import run
 from pipelines.vocabulary import Field, Signal
 from tests.pipelines.parts.compressions.test_select_layers import body
-from tests.pipelines.recipe.mistakes import check_refusal, refusal
-from tests.pipelines.recipe.recipe_texts import labelled
-from tests.pipelines.training.small_recipe import mrequests_lm_stage, recipe_of
 from tests.reference.test_head_importance import ARCHITECTURES, classifier, examples
-from tests.steps import job_of, library_of, plan_of
 
 SHARES = (0.25, 0.5, 1.0)
 
@@ -164,9 +152,7 @@ def test_shares_ascend_to_the_whole(shares: tuple[float, ...]) -> None:
 def opened(seed: int) -> PreTrainedModel:
     """A small classifier with the head, float64."""
     torch.manual_seed(seed)
-    config = BertConfig(
-        vocab_size=60, hidden_size=16, num_hidden_layers=2, num_attention_heads=4, intermediate_size=32
-    )
+    config = BertConfig(vocab_size=60, hidden_size=16, num_hidden_layers=2, num_attention_heads=4, intermediate_size=32)
     config._attn_implementation = "eager"
     head = DynamicWidthClassificationHead(shares=SHARES)
     network = build_network(ModelRecord(head=head, family=TaskFamily.default(), labels=("a", "b", "c")), config)
@@ -230,86 +216,3 @@ def test_another_shape_than_the_teachers_is_refused() -> None:
     assert "2 layers are not 4; let the stage start" in str(MatchWidths().unfit(shape._replace(layers=2), shape))
     assert "16 elements of a state are not 32" in str(MatchWidths().unfit(shape._replace(width=16), shape))
     assert MatchWidths(states=0).unfit(shape._replace(layers=2), shape) is None
-
-
-WIDTHS = "  widths: {{like: answer, start: answer, {}objective: match_widths}}"
-
-
-@pytest.mark.parametrize(
-    ("stage", "says"),
-    [
-        (WIDTHS.format("teacher: answer, "), "match_widths needs width_logits, width_states, which the head sequence_cl"),
-        (WIDTHS.format("head: dynamic_width_classification, "), "match_widths learns from a teacher"),
-        (
-            WIDTHS.format("head: dynamic_width_classification, teacher: general, "),
-            "match_widths matches logits, which general does not provide with its head mrequests_lm",
-        ),
-        (
-            "  ordered: {like: answer, kind: compress, start: answer, objective: [], budget: {tokens: 0},"
-            " compression: ordered_widths}",
-            "ordered_widths differentiates the loss of the stage's objectives",
-        ),
-    ],
-)
-def test_a_stage_that_cannot_be_is_refused(stage: str, says: str, tmp_path: Path) -> None:
-    check_refusal(refusal(tmp_path, "meeting", labelled(stage)), (says,))
-
-
-RECIPE = recipe_of(
-    "narrowing",
-    "arXiv:2004.04037",
-    mrequests_lm_stage(tokens=2048, positions=32, batch_tokens=512),
-    """\
-  classify:
-    kind: finetune
-    start: general
-    corpus: task
-    head: sequence_classification
-    objective: cross_entropy
-    strategy: full
-    optimizer: {lr: 1.0e-3, precision: 32-true}
-    budget: {epochs: 1, batch_texts: 4, length: 32}
-  ordered:
-    like: classify
-    kind: compress
-    start: classify
-    compression: ordered_widths
-    budget: {tokens: 0, calibration: 2}
-  widths:
-    like: classify
-    start: ordered
-    teacher: classify
-    head: dynamic_width_classification
-    objective: match_widths
-    budget: {epochs: 2}
-  half:
-    kind: compress
-    start: widths
-    corpus: task
-    head: dynamic_width_classification
-    compression: {name: leading_widths, share: 0.5}
-    budget: {length: 32}
-""",
-)
-
-
-def test_stages_order_train_and_cut_a_network(
-    tables: dict[str, Path], sources: dict[str, DataSource], tmp_path: Path
-) -> None:
-    plan = plan_of(library_of(tmp_path, narrowing=RECIPE), "narrowing", sources)
-    folders = {step.fingerprint: tmp_path / step.name for step in plan.steps}
-    for step in plan.steps:
-        run(job_of(step, folders, tables, tmp_path / step.name, Runtime(log_every=1)))
-    rows = parquet.read_table(tables["test"]).to_pylist()[:8]
-    logits = {name: Answerer(tmp_path / name).class_logits(rows) for name in ("classify", "ordered", "widths", "half")}
-    np.testing.assert_allclose(logits["ordered"], logits["classify"], atol=1e-4)
-    whole = open_model(tmp_path / "widths", "cpu")
-    assert whole.record.head.name == "dynamic_width_classification" and not whole.record.changes
-    with narrowed(layers_by_width(whole.network, "leading_widths"), 0.5):
-        inside = Answerer(tmp_path / "widths", opened=whole).class_logits(rows)
-    np.testing.assert_allclose(logits["half"], inside, atol=1e-4)
-    assert np.abs(inside - logits["widths"]).max() > 1e-4
-    operations = {name: count_operations(tmp_path / name, rows) for name in ("widths", "half")}
-    assert operations["half"] < 0.7 * operations["widths"]
-    weights = (tmp_path / "half" / "model.safetensors").stat().st_size
-    assert weights < (tmp_path / "widths" / "model.safetensors").stat().st_size

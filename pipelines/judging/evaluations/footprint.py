@@ -75,9 +75,7 @@ class FootprintEvaluation(Evaluation, name="footprint"):
                 "parameters": parameters(served),
                 "bytes": served_bytes(subject.folder),
                 "weight_bytes": served.stat().st_size,
-                "operations": None
-                if served.name == ONNX
-                else count_operations(subject.folder, context.rows[:COUNTED]),
+                "operations": None if served.name == ONNX else count_operations(subject.folder, context.rows[:COUNTED]),
                 "latency_ms": {str(size): _quantiles(milliseconds[size][stage]) for size in BATCHES},
                 "agreement": float((predicted == reference).mean()),
             }

@@ -72,8 +72,9 @@ def layers_by_width(network: PreTrainedModel, compression: str) -> list[WidthLay
 
     config = network.config
     architecture = Architecture.of(config)
-    stacks = architecture.stacks if architecture is not None else {}
-    layers = width_layers(network.base_model, stacks, architecture.head_width(config)) if architecture and stacks else []
+    layers: list[WidthLayer] = []
+    if architecture is not None:
+        layers = width_layers(network.base_model, architecture.stacks, architecture.head_width(config))
     if not layers:
         known = [
             one.name for one in Architecture.all() if all(two.heads and two.feed_forward for two in one.stacks.values())
@@ -95,8 +96,9 @@ def neuron_importance(network: PreTrainedModel, layers: Sequence[WidthLayer], ca
     weights = [weight_of(module) for one in layers for module in (one.inner, one.outer)]
     axes = [axis for one in layers for axis in (axis_of(one.inner, inputs=True), axis_of(one.outer, inputs=False))]
     totals = [torch.zeros(one.neurons, dtype=torch.float64) for one in layers]
-    number = 0
-    for number, batch in enumerate(calibration.batches(), start=1):
+    batches = 0
+    for batch in calibration.batches():
+        batches += 1
         gradients = torch.autograd.grad(calibration.loss(network, batch), weights)
         terms = [
             (gradient.double() * weight.detach().double()).sum(axis).cpu()
@@ -104,7 +106,7 @@ def neuron_importance(network: PreTrainedModel, layers: Sequence[WidthLayer], ca
         ]
         for total, into, out in zip(totals, terms[::2], terms[1::2], strict=True):
             total += (into + out).abs()
-    return [total / max(1, number) for total in totals]
+    return [total / max(1, batches) for total in totals]
 
 
 def _descending(importance: Tensor) -> list[int]:

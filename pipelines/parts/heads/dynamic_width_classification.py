@@ -43,7 +43,7 @@ class DynamicWidthClassificationHead(SequenceClassificationHead, name="dynamic_w
     @field_validator("shares")
     @classmethod
     def _ascending(cls, shares: tuple[float, ...]) -> tuple[float, ...]:
-        if list(shares) != sorted({share for share in shares if 0 < share}) or shares[-1] != 1:
+        if list(shares) != sorted({share for share in shares if share > 0}) or shares[-1] != 1:
             raise ValueError(
                 f"{', '.join(map(str, shares))}: give shares of the width in ascending order, each once, 1 last"
             )
@@ -92,6 +92,6 @@ def _layers(network: PreTrainedModel) -> list[WidthLayer]:
     from pipelines.networks.leading_widths import width_layers
 
     architecture = Architecture.of(network.config)
-    if architecture is None or not architecture.stacks:
+    if architecture is None:
         return []
     return width_layers(network.base_model, architecture.stacks, architecture.head_width(network.config))

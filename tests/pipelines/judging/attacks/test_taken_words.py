@@ -118,8 +118,14 @@ COUNTED = """\
     ("stages", "says"),
     [
         ((NOISY.format(""),), "class_words: name the stage whose words and vectors are read: from: <stage>"),
-        ((NOISY.format(", from: general"),), "from: general is a transformer bert, not one vector for each word; backbones that"),
-        ((COUNTED.format("wordpiece"), NOISY.format(", from: classes")), "from: classes counts no words, its tokenizer"),
+        (
+            (NOISY.format(", from: general"),),
+            "from: general is a transformer bert, not one vector for each word; backbones that",
+        ),
+        (
+            (COUNTED.format("wordpiece"), NOISY.format(", from: classes")),
+            "from: classes counts no words, its tokenizer",
+        ),
     ],
 )
 def test_a_stage_without_counted_words_is_refused(stages: tuple[str, ...], says: str, tmp_path: Path) -> None:
