@@ -55,13 +55,14 @@ class DynamicWidthClassificationHead(SequenceClassificationHead, name="dynamic_w
         return alike and all(getattr(self, one) == getattr(other, one) for one in options)
 
     def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
-        network = super().build(config, task)
-        if not _layers(network):
+        architecture = Architecture.of(config)
+        stacks = {} if architecture is None else architecture.stacks
+        if not stacks or any(names.heads is None or names.feed_forward is None for names in stacks.values()):
             raise RecipeError(
                 f"head {self.name}: heads and neurons of the backbone {config.model_type} cannot be left out alone; "
                 "use sequence_classification"
             )
-        return network
+        return super().build(config, task)
 
     def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
         if not requested & OWN:
@@ -88,10 +89,9 @@ def _of_widths(at_widths: list[dict[Signal, Any]]) -> dict[Signal, Any]:
 
 
 def _layers(network: PreTrainedModel) -> list[WidthLayer]:
-    """The layers of a network; none where it has no sub-networks."""
+    """The layers of a network that `build` made."""
     from pipelines.networks.leading_widths import width_layers
 
     architecture = Architecture.of(network.config)
-    if architecture is None:
-        return []
+    assert architecture is not None
     return width_layers(network.base_model, architecture.stacks, architecture.head_width(network.config))

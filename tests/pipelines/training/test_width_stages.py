@@ -20,7 +20,7 @@ from pipelines.training.metrics_log import read_metrics
 from pipelines.training.ranks.run import run
 from tests.pipelines.recipe.mistakes import check_refusal, refusal
 from tests.pipelines.recipe.recipe_texts import labelled
-from tests.pipelines.training.small_recipe import recipe_of
+from tests.pipelines.training.small_recipe import masked_lm_stage, recipe_of
 from tests.steps import job_of, library_of, plan_of
 
 WIDTHS = "  widths: {{like: answer, start: answer, {}objective: match_widths}}"
