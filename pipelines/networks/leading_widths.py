@@ -69,7 +69,7 @@ def leading(count: int, share: float) -> int:
 
 
 @contextmanager
-def narrowed(layers: Sequence[WidthLayer], share: float) -> Iterator[None]:
+def at_width(layers: Sequence[WidthLayer], share: float) -> Iterator[None]:
     """Let the network of `layers` compute as its sub-network of `share` of the width while the context lasts."""
     handles = [
         module.register_forward_pre_hook(_leading_inputs(kept))
@@ -106,8 +106,8 @@ def reorder(layers: Sequence[WidthLayer], heads: Sequence[Sequence[int]], neuron
 
 
 def cut(layers: Sequence[WidthLayer], heads: Mapping[str, int], neurons: Mapping[str, int]) -> None:
-    """Keep the first `heads` and the first `neurons` of each layer, by its path; what is left is `narrowed` for
-    good."""
+    """Keep the first `heads` and the first `neurons` of each layer, by its path; what is left is what `at_width`
+    computes."""
     remove_heads(
         [one.heads for one in layers],
         {one.path: range(heads[one.path], one.heads.count) for one in layers if heads[one.path] < one.heads.count},

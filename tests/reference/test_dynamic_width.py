@@ -12,7 +12,7 @@ from transformers import BertConfig, PreTrainedModel, PreTrainedTokenizerFast
 
 from pipelines.errors import RecipeError
 from pipelines.models.opening import ModelRecord, build_network
-from pipelines.networks.leading_widths import WidthLayer, narrowed
+from pipelines.networks.leading_widths import WidthLayer, at_width
 from pipelines.networks.shape import NetworkShape
 from pipelines.parts.backbones.transformer import Transformer
 from pipelines.parts.compressions.leading_widths import LeadingWidths
@@ -105,7 +105,7 @@ def test_a_sub_network_is_the_network_whose_other_heads_and_neurons_are_zero(
         hook.remove()  # type: ignore[attr-defined]
     whole = network(input_ids=ids).logits
     assert (whole - expected).abs().max() > 1e-3 and layers[0].neurons == 64
-    with narrowed(layers, 0.5):
+    with at_width(layers, 0.5):
         torch.testing.assert_close(network(input_ids=ids).logits, expected, rtol=0, atol=1e-12)
     torch.testing.assert_close(network(input_ids=ids).logits, whole, rtol=0, atol=0)
     before = network.num_parameters()

@@ -101,7 +101,8 @@ def test_squared_logits_is_the_squared_distance_of_each_row(padded: bool) -> Non
     if padded:
         values = [torch.cat([one, torch.full((7, 1), -torch.inf)], -1) for one in values]
     values[0].requires_grad_()
-    step = TrainingStep({}, {Signal.LOGITS: values[0]}, torch.nn.Identity(), lambda *_: {Signal.LOGITS: values[1]})  # type: ignore[arg-type]
+    signals, goals = ({Signal.LOGITS: one} for one in values)
+    step = TrainingStep({}, signals, torch.nn.Identity(), lambda *_: goals)  # type: ignore[arg-type]
     term = SquaredLogits().loss(step)["squared_logits"]
     assert float(term.detach()) == pytest.approx(expected, rel=TOLERANCE)
     term.backward()  # type: ignore[no-untyped-call]

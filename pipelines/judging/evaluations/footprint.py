@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import Field
 
 from pipelines.judging.certainty.statistics import METRICS, interval, paired_difference
 from pipelines.judging.evaluations import Evaluation
-from pipelines.judging.evaluations.answer_operations import count_operations
 from pipelines.judging.evaluations.forward_passes import EvaluationSize, ForwardPasses
 from pipelines.judging.evaluations.latency import BATCHES, THREADS, served_bytes, time_interleaved, timed_examples
 from pipelines.judging.evaluations.saved_weights import is_packed, is_quantized, parameters, served_weights
@@ -33,7 +32,7 @@ class FootprintEvaluation(Evaluation, name="footprint"):
 
     Latency is from a text to its probabilities, tokenizer included, on one thread, over real test texts. The models are
     timed alternately, in alternating order, so that other load on the machine slows all of them alike. Operations of an
-    answer are those of `answer_operations`; a graph, which torch does not compute, has none.
+    answer are counted as by `answer_operations`; a graph, which torch does not compute, has none.
     """
 
     reads = frozenset({"text_classification"})
@@ -75,7 +74,7 @@ class FootprintEvaluation(Evaluation, name="footprint"):
                 "parameters": parameters(served),
                 "bytes": served_bytes(subject.folder),
                 "weight_bytes": served.stat().st_size,
-                "operations": None if served.name == ONNX else count_operations(subject.folder, context.rows[:COUNTED]),
+                "operations": None if served.name == ONNX else _operations(answer[stage], context.test.texts[:COUNTED]),
                 "latency_ms": {str(size): _quantiles(milliseconds[size][stage]) for size in BATCHES},
                 "agreement": float((predicted == reference).mean()),
             }
@@ -91,6 +90,16 @@ class FootprintEvaluation(Evaluation, name="footprint"):
         instructions = [name for name in INSTRUCTIONS if name in hardware.extensions()]
         machine = {"threads": THREADS, "processor": hardware.processor(), "instructions": instructions}
         return {"reference": self.stages[0], "machine": machine, "models": models, "headline": headline}
+
+
+def _operations(predict: Callable[[Sequence[str]], object], texts: Sequence[str]) -> int:
+    """Mean number of multiplications and additions of matrix products in an answer to one of `texts`."""
+    from torch.utils.flop_counter import FlopCounterMode
+
+    with FlopCounterMode(display=False) as counter:
+        for text in texts:
+            predict([text])
+    return int(counter.get_total_flops() / len(texts))
 
 
 def _quantiles(milliseconds: NDArray[np.float64]) -> dict[str, float]:

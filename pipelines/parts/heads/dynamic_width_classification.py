@@ -67,13 +67,13 @@ class DynamicWidthClassificationHead(SequenceClassificationHead, name="dynamic_w
     def signals(self, network: PreTrainedModel, batch: Batch, requested: frozenset[Signal]) -> dict[Signal, Any]:
         if not requested & OWN:
             return super().signals(network, batch, requested)
-        from pipelines.networks.leading_widths import narrowed
+        from pipelines.networks.leading_widths import at_width
 
         layers, at_widths = _layers(network), []
         assert layers, network.config.model_type
         states = frozenset({Signal.HIDDEN_STATES}) if WIDTH_STATES in requested else frozenset()
         for share in self.shares:
-            with narrowed(layers, share):
+            with at_width(layers, share):
                 needed = requested - OWN if share == 1 else frozenset()
                 at_widths.append(super().signals(network, batch, needed | states | {Signal.LOGITS}))
         return at_widths[-1] | _of_widths(at_widths)

@@ -12,7 +12,7 @@ from pipelines.judging.evaluations.answer_operations import count_operations
 from pipelines.lineage.provenance import DataSource
 from pipelines.lineage.results import METRICS
 from pipelines.models.opening import open_model
-from pipelines.networks.leading_widths import narrowed
+from pipelines.networks.leading_widths import at_width
 from pipelines.parts.compressions.ordered_widths import layers_by_width
 from pipelines.recipe.job import Runtime
 from pipelines.serving.answering.answerer import Answerer
@@ -96,7 +96,7 @@ def test_stages_order_train_and_cut_a_network(
     np.testing.assert_allclose(logits["ordered"], logits["classify"], atol=1e-4)
     whole = open_model(tmp_path / "widths", "cpu")
     assert whole.record.head.name == "dynamic_width_classification" and not whole.record.changes
-    with narrowed(layers_by_width(whole.network, "leading_widths"), 0.5):
+    with at_width(layers_by_width(whole.network, "leading_widths"), 0.5):
         inside = Answerer(tmp_path / "widths", opened=whole).class_logits(rows)
     np.testing.assert_allclose(logits["half"], inside, atol=1e-4)
     assert np.abs(inside - logits["widths"]).max() > 1e-4

@@ -70,8 +70,10 @@ def test_the_recipe_changes_words_as_often_as_the_paper() -> None:
     augmentation = Library(RECIPES).load("distilled_bilstm").stages["taught"].augmentation
     assert [type(one.attack) for one in augmentation] == [ClassWords, MaskedWords, SampledNgram]
     of_words = [
-        one.model_copy(update={"attack": one.attack.reading(word_model())}) if number == 0 else one  # type: ignore[attr-defined]
-        for number, one in enumerate(augmentation)
+        one.model_copy(update={"attack": one.attack.reading(word_model())})
+        if isinstance(one.attack, ClassWords)
+        else one
+        for one in augmentation
     ]
     texts = [" ".join(WORD.findall(text))[:400] for text in documents("logging", "json")[:60]]
     change = changes(of_words[:2], TextClassification(), seed=0, language="en")

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from pipelines.networks.leading_widths import WidthLayer, narrowed, width_layers
+from pipelines.networks.leading_widths import WidthLayer, at_width, width_layers
 from pipelines.parts.accelerators.cpu_kernels.swapping import swap_modules
 from pipelines.parts.architectures import Architecture
 from tests.pipelines.parts.accelerators.cpu_kernels.test_networks import inputs, network
@@ -32,7 +32,7 @@ def test_a_sub_network_is_the_same_with_the_kernels(kind: str, compiled: Path) -
     assert swap_modules([fast], compiled)
 
     def states(body: PreTrainedModel, share: float, bfloat16: bool) -> Tensor:
-        with torch.autocast("cpu", torch.bfloat16, enabled=bfloat16), narrowed(layers_of(body), share):
+        with torch.autocast("cpu", torch.bfloat16, enabled=bfloat16), at_width(layers_of(body), share):
             result: Tensor = body(**inputs(kind)).last_hidden_state
         return result
 
