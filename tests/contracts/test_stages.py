@@ -60,6 +60,10 @@ ELSEWHERE: dict[Part, str] = {
     ("evaluations", "stage_effects"): "tests/pipelines/judging/evaluations/test_stage_effects.py",
     ("evaluations", "word_similarity"): "tests/pipelines/judging/evaluations/test_word_similarity.py",
     ("heads", "continuation"): "tests/pipelines/parts/heads/test_continuation.py",
+    **{
+        ("heads", name): "tests/reference/test_beam_search.py"
+        for name in ("continuation_beams", "copied_decoder_beams", "text_to_text_beams")
+    },
     ("heads", "paragraph_vector"): "tests/reference/test_paragraph_vectors.py",
     ("heads", "prototype_vector"): "tests/reference/test_word_prototypes.py",
     ("heads", "regression"): "tests/pipelines/parts/heads/test_regression_and_choice.py",

@@ -26,7 +26,7 @@ class CopiedDecoderHead(TextToTextHead, name="copied_decoder"):
     needs_abilities = frozenset({Ability.BIDIRECTIONAL, Ability.ONE_STACK})
 
     beams: Literal[1] = 1
-    """Number of beams: the most probable token each time."""
+    """Number of beams: the most probable token each time. With `_beams` after its name, the head has several."""
 
     def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
         from pipelines.networks.copied_decoder import CopiedDecoder
