@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pipelines.parts.attention import AttentionPattern
 from pipelines.recipe.problems import Problem, listed, matching_members
 from pipelines.recipe.schema import Stage
+from pipelines.vocabulary import Field
 
 
 def check_attention(stage: Stage, resolve: Callable[[str], Stage]) -> Problem | None:
@@ -14,6 +15,7 @@ def check_attention(stage: Stage, resolve: Callable[[str], Stage]) -> Problem | 
     checked with those of all parts."""
     return (
         _check_knowledge(stage)
+        or _check_own(stage)
         or _check_pattern(stage)
         or _check_teacher(stage, resolve)
         or _check_features(stage, resolve)
@@ -42,11 +44,21 @@ def _check_knowledge(stage: Stage) -> Problem | None:
     return None
 
 
+def _check_own(stage: Stage) -> Problem | None:
+    """Check that one part decides which tokens attend to which: a pattern, or the head in the rows that it encodes."""
+    if stage.attention is None or stage.head is None or not _decides(stage):
+        return None
+    return (
+        "attention",
+        f"{stage.head.name} decides itself which tokens of its rows attend to which; leave {stage.attention.name} out",
+    )
+
+
 def _check_pattern(stage: Stage) -> Problem | None:
     pattern = stage.attention
-    if pattern is None or stage.backbone is None:
+    if stage.backbone is None:
         return None
-    if pattern.needs_abilities - stage.backbone.offers:
+    if pattern is not None and pattern.needs_abilities - stage.backbone.offers:
         return (
             "attention",
             f"{pattern.name} decides for every pair of tokens whether one attends to the other, which the attention of "
@@ -54,13 +66,25 @@ def _check_pattern(stage: Stage) -> Problem | None:
             f"{', '.join(stage.backbone.names_offering(pattern.needs_abilities)) or 'none'}",
         )
     converting = next((one.name for one in stage.compression if one.replaces_weights), None)
-    if converting is not None and pattern.needs_abilities:
+    if converting is not None and (trained := _restriction(stage)):
         return (
             "compression",
             f"{converting} writes a network that reads tokens and their mask alone, and this one is trained with "
-            f"attention: {pattern.name}; compress it by another method, or train without the pattern",
+            f"{trained}; compress it by another method, or train without the pattern",
         )
     return None
+
+
+def _restriction(stage: Stage) -> str | None:
+    """What lets tokens of a stage's rows attend to some tokens only; None where nothing does."""
+    if stage.attention is not None and stage.attention.needs_abilities:
+        return f"attention: {stage.attention.name}"
+    return f"head: {stage.head.name}" if _decides(stage) and stage.head is not None else None
+
+
+def _decides(stage: Stage) -> bool:
+    """Whether the head decides in the rows that it encodes which tokens attend to which."""
+    return stage.head is not None and Field.VISIBLE in stage.head.needs
 
 
 def _check_teacher(stage: Stage, resolve: Callable[[str], Stage]) -> Problem | None:

@@ -228,12 +228,14 @@ def _check_backbone(stage: Stage) -> Problem | None:
                     f"and this one ({stage.backbone.label}) is not; backbones that fit: {fits}",
                 )
     types = stage.backbone.token_types
-    if beyond := next((one for one in stage.corruption if one.token_types > types), None):
-        return (
-            "corruption",
-            f"{beyond.name} writes {beyond.token_types} token types, and the backbone ({stage.backbone.label}) has "
-            f"{types}; raise backbone.dims.type_vocab_size, or use smaller types",
-        )
+    writing = [("head", stage.head), *(("corruption", one) for one in stage.corruption)]
+    for key, part in writing:
+        if (written := getattr(part, "token_types", 0)) > types:  # where the part has such
+            return (
+                key,
+                f"{part.name} writes {written} token types, and the backbone ({stage.backbone.label}) has {types}; "
+                "raise backbone.dims.type_vocab_size, or use smaller types",
+            )
     if unfit := _check_positions(stage, stage.backbone):
         return "corruption", unfit
     # rows of labelled examples are padded to a multiple

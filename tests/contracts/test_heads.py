@@ -37,15 +37,25 @@ BODIES = {
     body.label: body for member in Backbone.members.values() for body in cast("type[Backbone]", member).variants()
 }
 HEADS = {name: cast("Head", build(member)) for name, member in members("heads").items()}
+CONTINUED, COPIED = ("continuation", "continuation_beams"), ("copied_decoder", "copied_decoder_beams")
+CROSS_ATTENTION = ("bert", "electra", "nezha", "roberta", "studied_transformer")
+
+
+def meets(head: str, label: str) -> bool:
+    """Whether a network can be built of a head and a body that would meet by what they say of themselves."""
+    body = label.removeprefix("transformer ")
+    if head in CONTINUED:
+        return label.startswith("transformer ")
+    if head in COPIED:
+        return body in CROSS_ATTENTION
+    return BODIES[label].token_types >= getattr(HEADS[head], "token_types", 0)
+
+
 REFUSED = {
-    ("continuation", label)
+    (name, label)
+    for name, head in HEADS.items()
     for label, body in BODIES.items()
-    if HEADS["continuation"].needs_abilities <= body.offers and not label.startswith("transformer ")
-} | {
-    ("copied_decoder", label)
-    for label, body in BODIES.items()
-    if HEADS["copied_decoder"].needs_abilities <= body.offers
-    and label.removeprefix("transformer ") not in ("bert", "electra", "nezha", "roberta", "studied_transformer")
+    if head.needs_abilities <= body.offers and not meets(name, label)
 }
 """Heads and bodies that would meet by what they say of themselves, and are refused where a network is built."""
 ON_PLAIN_TEXT = [

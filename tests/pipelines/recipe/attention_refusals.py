@@ -63,6 +63,30 @@ ATTENTION = {
         ),
         ("stages.int8.compression", "dynamic_int8 writes a network that reads tokens and their mask alone"),
     ),
+    "a conversion of what reads rows under a mask of its head": Refused(
+        labelled(
+            "  int8: {like: answer, kind: compress, start: answer, compression: dynamic_int8, objective: []}",
+            head="masked_target",
+            objective="masked_target",
+        ),
+        ("stages.int8.compression", "reads tokens and their mask alone, and this one is trained with head: masked_tar"),
+    ),
+    "a pattern for a head that has its own": Refused(
+        labelled(head="masked_target", objective="masked_target", attention="left_to_right"),
+        (":23: stages.answer.attention", "masked_target decides itself which tokens", "leave left_to_right out"),
+    ),
+    "masked targets of a head that has none": Refused(
+        labelled(head="copied_decoder", objective="masked_target"),
+        ("stages.answer.objective", "masked_target needs target_starts", "parts that do: masked_target"),
+    ),
+    "a target of a type that the backbone does not have": Refused(
+        labelled(head="{name: masked_target, types: [4, 5]}", objective="masked_target"),
+        ("stages.answer.head", "masked_target writes 6 token types, and the backbone (transformer bert) has 2; raise"),
+    ),
+    "masked targets on a backbone that reads from the left": Refused(
+        labelled(head="masked_target", objective="masked_target", general=GPT),
+        ("stages.answer.head", "masked_target needs a backbone that is bidirectional", "backbones that fit: transf"),
+    ),
     "a probe of rows that are read under a mask": Refused(
         written(
             "    attention: left_to_right",
