@@ -39,12 +39,9 @@ def check_judging(stage: Stage, resolve: Callable[[str], Stage], setting: Settin
         words = [word for view in labelled.values() for word in task_words(view.corpus, setting)]
         tasks |= dict.fromkeys(judged_tasks(stage.corpus, tuple(words)), subject)
         families.add(setting_of(corpus, setting).family if answers_task[subject] else setting.family)
+        judges = "task models" if answers_task[subject] else "language models"
         for evaluation in stage.suite:
-            if (
-                not answers_task[subject]
-                and evaluation.judges == "language models"
-                and (unfit := _unfit(evaluation, judged))
-            ):
+            if evaluation.judges == judges and (unfit := _unfit(evaluation, judged)):
                 return "suite", f"{evaluation.name} cannot judge stage {subject!r}: {unfit}"
     if len(tasks) > 1:
         (one, first), (other, second) = [*tasks.items()][:2]
@@ -107,7 +104,7 @@ def _undefined(evaluation: Evaluation, family: str) -> str | None:
 
 
 def _unfit(evaluation: Evaluation, judged: Stage) -> str | None:
-    """Reason why an evaluation cannot judge a stage trained on plain text; None when it can."""
+    """Reason why an evaluation cannot judge a stage of the kind that it is for; None when it can."""
     if judged.head is not None and (lacking := evaluation.needs_signals - judged.head.provides):
         providers = matching_members(Head, lambda head: lacking <= head.provides)
         return f"its head {judged.head.name} does not provide {listed(lacking)}; heads that do: {listed(providers)}"

@@ -24,6 +24,7 @@ NAMES = {
     "exact_match": translatable("exact match"),
     "precision": translatable("precision"),
     "recall": translatable("recall"),
+    "reciprocal_rank": translatable("mean reciprocal rank"),
     "legal": translatable("legal tags"),
     "uuas": "UUAS",
     "distance_spearman": translatable("Spearman correlation of distances"),
