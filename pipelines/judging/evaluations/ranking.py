@@ -35,7 +35,7 @@ BATCH = 64
 
 class RankingEvaluation(Evaluation, name="ranking"):
     """Mean reciprocal rank of the right choice, and the share of questions with it among the first 1 and 3 of n
-    candidates: recall at k, 1-to-n and 3-to-n accuracy (Wu et al. 2020, §4.4; Henderson et al. 2019).
+    candidates: recall at k, 1-to-n and 3-to-n accuracy (Henderson et al. 2019, arXiv:1906.01543; Wu et al. 2020).
 
     The candidates of a question are its own choices, and right choices of other test questions, drawn by the seed: the
     same for all models. A candidate with the score of the right one ranks before it, so that a model that cannot tell
