@@ -110,6 +110,10 @@ ROWS: dict[str, TrainedNetwork] = {
     "elman": causal("{name: elman, hidden_size: 256}"),
     "elmo": both_sides(f"{{name: elmo, projection_size: 256, lstm_size: 512, {LETTERS}}}"),
     "gru": causal("{name: gru, hidden_size: 256}"),
+    "knowbert": on_states(
+        "{name: knowbert, hidden_size: 256, num_hidden_layers: 4, after: 3, num_attention_heads: 4, "
+        "intermediate_size: 1024, positions: 512}"
+    ),
     "log_bilinear": causal("{name: log_bilinear, order: 6, hidden_size: 256}"),
     "lstm": causal("{name: lstm, hidden_size: 256}"),
     "neural_bigram": causal("neural_bigram", vocabulary=4000),

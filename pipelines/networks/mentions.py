@@ -1,0 +1,41 @@
+"""Mentions of entities in rows of tokens, and the vectors of these entities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from pipelines.networks.entity_names import CONTINUES, SPECIAL
+from pipelines.networks.translation_vectors import translation_vectors
+from pipelines.networks.zen import Matches, NgramMatcher
+
+
+class MentionMatcher(NgramMatcher):
+    """Finds names in rows of tokens, where words begin and end with them."""
+
+    roles: Tensor
+    """int64 [V]."""
+
+    def __init__(self, names: list[list[int]], roles: list[int]) -> None:
+        super().__init__(names)
+        self.register_buffer("roles", torch.tensor(roles, dtype=torch.long))
+
+    def forward(self, input_ids: Tensor) -> Matches:
+        """The names in `input_ids` [B, L]."""
+        ids, covers = super().forward(input_ids)
+        length = input_ids.shape[1]
+        begin = covers.to(torch.int8).argmax(1)
+        end = begin + covers.sum(1)
+        roles = self.roles[input_ids]
+        of_first, of_before, of_next = (roles.gather(1, at.clamp(0, length - 1)) for at in (begin, begin - 1, end))
+        inside = (of_first == CONTINUES) & (begin > 0) & (of_before != SPECIAL)
+        whole = (ids > 0) & ~inside & ((end >= length) | (of_next != CONTINUES))
+        return Matches(torch.where(whole, ids, 0), covers & whole[:, None])
+
+
+def entity_table(facts: Sequence[Sequence[int]], entities: int, width: int) -> Tensor:
+    """float32 [1 + entities, width]: the vectors of entities by TransE on `facts`, from row 1; row 0 is 0."""
+    known = tuple((head, relation, tail) for head, relation, tail in facts)
+    return torch.cat([torch.zeros(1, width), torch.tensor(translation_vectors(known, entities, width))])
