@@ -109,6 +109,10 @@ ROWS: dict[str, TrainedNetwork] = {
     "convolutional": on_states("{name: convolutional, hidden_size: 256, num_hidden_layers: 4, window: 3}"),
     "elman": causal("{name: elman, hidden_size: 256}"),
     "elmo": both_sides(f"{{name: elmo, projection_size: 256, lstm_size: 512, {LETTERS}}}"),
+    "ernie_thu": on_states(
+        "{name: ernie_thu, hidden_size: 256, num_hidden_layers: 2, num_aggregators: 2, num_attention_heads: 4, "
+        "intermediate_size: 1024, positions: 512}"
+    ),
     "gru": causal("{name: gru, hidden_size: 256}"),
     "knowbert": on_states(
         "{name: knowbert, hidden_size: 256, num_hidden_layers: 4, after: 3, num_attention_heads: 4, "
