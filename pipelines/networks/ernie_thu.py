@@ -83,7 +83,8 @@ class EntityAligner(nn.Module):
         sizes = covers.sum(1)
         begins = covers & (covers.to(torch.int8).cumsum(1) == 1)
         longest, chosen = (begins * sizes[:, None]).max(2)
-        return self.meant[ids.gather(1, chosen)] * (longest > 0)
+        entities: Tensor = self.meant[ids.gather(1, chosen)] * (longest > 0)
+        return entities
 
 
 class Aggregator(nn.Module):

@@ -40,6 +40,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "arpa": {"file": "models/trigram.arpa"},
     "footprint": {"stages": ["classify", "small"]},
     "sense_neighbours": {"senses": "recipes/senses/en.tsv"},
+    "fact_recall": {"graphs": ["recipes/knowledge/scientific_terms.tsv"]},
     "unseen_pairs": {"seen_by": "bigram"},
     "robustness": {"attacks": ["letter_case"]},
     "stage_effects": {

@@ -19,8 +19,8 @@ from pipelines.vocabulary import Field, Signal
 from tests.contracts.families import members
 from tests.contracts.trials import job_for, tried, where_used
 
-DRAWN = {"replaced_token_detection", "sampled_softmax"}
-"""Terms of tokens that are drawn at random, for each piece anew."""
+DRAWN = {"denoising_entities", "replaced_token_detection", "sampled_softmax"}
+"""Terms of tokens, or of entities, that are drawn at random, for each piece anew."""
 EVERY = [name for name in members("objectives") if ("objectives", name) in where_used()]
 
 

@@ -1,27 +1,23 @@
-"""KnowBert: names found one by one, knowledge attention by the paper's equations, TransE by its gradient."""
+"""KnowBert: mentions found one by one, and knowledge attention by the paper's equations."""
 
 from __future__ import annotations
 
 import math
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
-from transformers import AutoModel, BertConfig, BertModel, PreTrainedTokenizerFast
+from transformers import AutoModel, BertConfig, BertModel
 from transformers.models.bert.modeling_bert import BertLayer
 
-from pipelines.errors import DataError, RecipeError
+from pipelines.errors import RecipeError
 from pipelines.lineage.provenance import DataSource
-from pipelines.networks.entity_graph import name_of, read_graph, senses_of_names
-from pipelines.networks.entity_names import BEGINS, CONTINUES, SPECIAL, names_in_tokens, token_roles
+from pipelines.networks.entity_names import BEGINS, CONTINUES, SPECIAL
 from pipelines.networks.knowbert import KnowBertConfig, KnowBertModel, register_auto_classes
 from pipelines.networks.mentions import MentionMatcher
 from pipelines.networks.span_attention import SpanAttention
-from pipelines.networks.translation_vectors import MARGIN, RATE, descend, translation_vectors
 from pipelines.parts.backbones.knowbert import KnowBert
-from pipelines.parts.tokenizers.byte_bpe import ByteBPE
 from pipelines.parts.tokenizers.wordpiece import WordPiece
 from tests.pipelines.recipe.recipe_texts import written
 from tests.steps import library_of, plan_of
@@ -219,94 +215,11 @@ def test_a_saved_folder_is_opened_as_it_was(tmp_path: Path) -> None:
     assert torch.equal(built(ROWS).last_hidden_state, opened(ROWS).last_hidden_state)
 
 
-def test_a_step_of_transe_follows_the_gradient_of_its_loss() -> None:
-    random = np.random.default_rng(3)
-    vectors, relations = random.normal(size=(6, 4)), random.normal(size=(2, 4))
-    true, false = np.asarray(FACTS), np.asarray([[0, 0, 5], [3, 0, 2], [3, 1, 0], [4, 1, 2]])
-    ours = vectors.copy(), relations.copy()
-    descend(*ours, true, false)
-    entities, links = (torch.tensor(one, requires_grad=True) for one in (vectors, relations))
-
-    def distance(facts: np.ndarray) -> Tensor:
-        head, link, tail = torch.tensor(facts).unbind(1)
-        return (entities[head] + links[link] - entities[tail]).norm(dim=1)
-
-    terms = (MARGIN + distance(true) - distance(false)).clamp(min=0)
-    assert 0 < int((terms > 0).sum()) < len(terms), "a fact that is near enough has no gradient"
-    terms.sum().backward()
-    for new, old in zip(ours, (entities, links), strict=True):
-        assert old.grad is not None
-        np.testing.assert_allclose(new, (old - RATE * old.grad).detach().numpy(), atol=1e-12)
-
-
-def test_vectors_of_entities_say_which_are_related() -> None:
-    # two taxonomies of ten, in one relation
-    facts = tuple((1 + number, 0, 0) for number in range(9)) + tuple((11 + number, 0, 10) for number in range(9))
-    vectors = translation_vectors(facts, 21, 16)
-    cosines = vectors @ vectors.T
-    np.testing.assert_allclose(cosines.diagonal(), 1, atol=1e-6)
-    assert cosines[1:10, 1:10].mean() > cosines[1:10, 11:20].mean() + 0.3
-    assert np.array_equal(vectors, translation_vectors.__wrapped__(facts, 21, 16)), "the same on every call"
-
-
-GRAPH = """# a remark
-Kernel (statistics)\tbelongs to\tstatistics
-kernel (statistics)\tis a kind of\tfunction
-kernel (linear algebra)\tbelongs to\tlinear algebra
-
-bus\tvehicle
-the\tfunction word
-function word\tword
-"""
-
-
-@pytest.fixture
-def graph_file(tmp_path: Path) -> Path:
-    path = tmp_path / "graph.tsv"
-    path.write_text(GRAPH, encoding="utf-8")
-    return path
-
-
-def test_a_graph_has_the_facts_of_its_files_and_names_have_senses(graph_file: Path) -> None:
-    graph = read_graph((graph_file, graph_file))
-    assert graph.relations == ("belongs to", "is a kind of")
-    assert len(graph.facts) == 6 and graph.entities[:2] == ("kernel (statistics)", "statistics")
-    assert name_of("kernel (linear algebra)") == "kernel"
-    senses = senses_of_names(graph, ("s", "es"), ("function word",))
-    named = {name: {graph.entities[one]: share for one, share in of_name.items()} for name, of_name in senses.items()}
-    assert named["kernel"] == named["kernels"] == {
-        "kernel (statistics)": pytest.approx(2 / 3), "kernel (linear algebra)": pytest.approx(1 / 3)
-    }  # fmt: skip
-    assert named["buses"] == {"bus": 1.0} and "the" not in named and named["word"] == {"word": 1.0}
-
-
-@pytest.mark.parametrize("part", [WordPiece(vocab_size=200), ByteBPE(vocab_size=512)])
-def test_names_in_tokens_are_found_in_text(part: WordPiece | ByteBPE, graph_file: Path) -> None:
-    texts = ["the kernel of a matrix and kernels of statistics", "kernelized methods, a bus. linear algebra"] * 40
-    tokenizer: PreTrainedTokenizerFast = part.train(texts)
-    senses = senses_of_names(read_graph((graph_file,)), ("s",))
-    names = names_in_tokens(senses, tokenizer)
-    matcher = MentionMatcher([[*one] for one in names], token_roles(tokenizer))
-
-    def found(text: str) -> set[str]:
-        ids = torch.tensor([tokenizer(text)["input_ids"]])
-        _, covers = matcher(ids)
-        return {tokenizer.decode(ids[0][one]).strip() for one in covers[0].T if one.any()}
-
-    assert found("kernels of a bus") == {"kernels", "bus"}
-    assert found("kernelized linear algebra") == {"linear algebra"}
-    assert found("kernel") == {"kernel"}
-
-
 def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
     broken = tmp_path / "broken.tsv"
     broken.write_text("# facts\none column\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"broken.tsv:2: expected subject, predicate and object, or a term and"):
         KnowBert(graphs=(broken,))
-    broken.write_text("# facts\n", encoding="utf-8")
-    read_graph.cache_clear()
-    with pytest.raises(DataError, match=r"broken.tsv: the graph has no facts"):
-        read_graph((broken,))
     with pytest.raises(ValueError, match="hidden_size 768 is no multiple of num_attention_heads 5"):
         KnowBert(num_attention_heads=5)
     with pytest.raises(ValueError, match="entity_size 200 is no multiple of entity_heads 3"):

@@ -34,7 +34,7 @@ class ErnieThu(GraphReading, name="ernie_thu"):
         from pipelines.networks.ernie_thu import ErnieThuConfig, register_auto_classes
 
         register_auto_classes()
-        return self.config_of(ErnieThuConfig, tokenizer, length)
+        return ErnieThuConfig(**self.settings(tokenizer, length))
 
     def tiny(self) -> Self:
         smaller = {

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Self
 from pydantic import Field, field_validator, model_validator
 
 from pipelines.errors import DataError, RecipeError
-from pipelines.networks.entity_graph import EntityGraph, read_graph, senses_of_names
+from pipelines.networks.entity_graph import read_graph, senses_of_names
 from pipelines.networks.entity_names import names_in_tokens, token_roles
 from pipelines.parts.backbones import Backbone
 from pipelines.shipped import own_or_shipped
 from pipelines.vocabulary import Ability
 
 if TYPE_CHECKING:
-    from transformers import PretrainedConfig, PreTrainedTokenizerFast
+    from transformers import PreTrainedTokenizerFast
 
 OF_NAMES = ("positions", "graphs", "endings", "left_out")
 """Options that the network's configuration has in other words."""
@@ -105,10 +105,8 @@ class GraphReading(Backbone):
         options = {key: config[key] for key in cls.model_fields if key in config}
         return cls.model_validate({**options, "positions": config["max_position_embeddings"]})
 
-    def config_of(
-        self, kind: type[PretrainedConfig], tokenizer: PreTrainedTokenizerFast, length: int
-    ) -> PretrainedConfig:
-        """The configuration `kind` of a new network, with the graph and its names in tokens.
+    def settings(self, tokenizer: PreTrainedTokenizerFast, length: int) -> dict[str, Any]:
+        """Keys and values of the configuration of a new network, with the graph and its names in tokens.
 
         Raises RecipeError for sequences that are too long, and for a graph without a name in these tokens.
         """
@@ -117,23 +115,22 @@ class GraphReading(Backbone):
                 f"backbone: sequences of {length} tokens do not fit {self.positions} positions; raise "
                 "backbone.positions or lower budget.length"
             )
-        graph: EntityGraph = read_graph(self.reads_files)
+        graph = read_graph(self.reads_files)
         names = names_in_tokens(senses_of_names(graph, self.endings, self.left_out), tokenizer)
         if not names:
             raise RecipeError(
                 f"backbone.graphs: no name of an entity, such as {graph.entities[0]!r}, can be written in tokens of "
                 "the tokenizer; give a graph of its language"
             )
-        options = {key: value for key, value in self if key not in OF_NAMES}
-        return kind(
-            vocab_size=len(tokenizer),
-            pad_token_id=tokenizer.pad_token_id,
-            max_position_embeddings=self.positions,
-            names=[[*one] for one in names],
-            candidates=[[*of_name] for of_name in names.values()],
-            priors=[[*of_name.values()] for of_name in names.values()],
-            facts=graph.facts.tolist(),
-            num_entities=len(graph.entities),
-            token_roles=token_roles(tokenizer),
-            **options,
-        )
+        return {
+            **{key: value for key, value in self if key not in OF_NAMES},
+            "vocab_size": len(tokenizer),
+            "pad_token_id": tokenizer.pad_token_id,
+            "max_position_embeddings": self.positions,
+            "names": [[*one] for one in names],
+            "candidates": [[*of_name] for of_name in names.values()],
+            "priors": [[*of_name.values()] for of_name in names.values()],
+            "facts": graph.facts.tolist(),
+            "num_entities": len(graph.entities),
+            "token_roles": token_roles(tokenizer),
+        }

@@ -46,7 +46,7 @@ class KnowBert(GraphReading, name="knowbert"):
         from pipelines.networks.knowbert import KnowBertConfig, register_auto_classes
 
         register_auto_classes()
-        return self.config_of(KnowBertConfig, tokenizer, length)
+        return KnowBertConfig(**self.settings(tokenizer, length))
 
     def tiny(self) -> Self:
         smaller = {

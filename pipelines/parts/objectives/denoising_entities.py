@@ -3,7 +3,7 @@ them (Zhang et al. 2019, ERNIE §3.4)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pydantic import Field as Option
 from pydantic import model_validator
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from torch import Tensor, nn
     from transformers import PretrainedConfig, PreTrainedModel
+
+    from pipelines.networks.ernie_thu import ErnieThuModel
 
 ALIGNED_ENTITIES = Field.of_channel("aligned_entities")
 """int64 [B, L]: the entity that the network reads at each token, from 1; 0 for none."""
@@ -95,11 +97,14 @@ class DenoisingEntities(Objective, name="denoising_entities"):
 def _mentioned(network: PreTrainedModel, input_ids: Tensor) -> Tensor:
     """int64 [B, L]: the entity that each token of `input_ids` [B, L] mentions, from 1; 0 for none."""
     # what is counted is still where batches are made
-    result: Tensor = network.base_model.aligner(input_ids.to(network.device))
-    return result
+    entities: Tensor = _backbone(network).aligner(input_ids.to(network.device))
+    return entities
 
 
 def _vectors(network: PreTrainedModel) -> Tensor:
     """[1 + entities, E]: the vectors of entities of the backbone of `network`."""
-    result: Tensor = network.base_model.entities
-    return result
+    return _backbone(network).entities
+
+
+def _backbone(network: PreTrainedModel) -> ErnieThuModel:
+    return cast("ErnieThuModel", network.base_model)

@@ -1,0 +1,118 @@
+"""Graphs of entities: facts of files, senses of names, names in tokens, and TransE by its gradient."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from transformers import PreTrainedTokenizerFast
+
+from pipelines.errors import DataError
+from pipelines.networks.entity_graph import name_of, read_graph, senses_of_names
+from pipelines.networks.entity_names import names_in_tokens, token_roles
+from pipelines.networks.mentions import MentionMatcher
+from pipelines.networks.translation_vectors import MARGIN, RATE, descend, translation_vectors
+from pipelines.parts.tokenizers.byte_bpe import ByteBPE
+from pipelines.parts.tokenizers.wordpiece import WordPiece
+
+FACTS = [[0, 0, 1], [1, 0, 2], [3, 1, 4], [4, 1, 5]]
+
+
+def test_a_step_of_transe_follows_the_gradient_of_its_loss() -> None:
+    random = np.random.default_rng(3)
+    vectors, relations = random.normal(size=(6, 4)), random.normal(size=(2, 4))
+    true, false = np.asarray(FACTS), np.asarray([[0, 0, 5], [3, 0, 2], [3, 1, 0], [4, 1, 2]])
+    ours = vectors.copy(), relations.copy()
+    descend(*ours, true, false)
+    entities, links = (torch.tensor(one, requires_grad=True) for one in (vectors, relations))
+
+    def distance(facts: np.ndarray) -> Tensor:
+        head, link, tail = torch.tensor(facts).unbind(1)
+        return (entities[head] + links[link] - entities[tail]).norm(dim=1)
+
+    terms = (MARGIN + distance(true) - distance(false)).clamp(min=0)
+    assert 0 < int((terms > 0).sum()) < len(terms), "a fact that is near enough has no gradient"
+    terms.sum().backward()
+    for new, old in zip(ours, (entities, links), strict=True):
+        assert old.grad is not None
+        np.testing.assert_allclose(new, (old - RATE * old.grad).detach().numpy(), atol=1e-12)
+
+
+def test_vectors_of_entities_say_which_are_related() -> None:
+    # two taxonomies of ten, in one relation
+    facts = tuple((1 + number, 0, 0) for number in range(9)) + tuple((11 + number, 0, 10) for number in range(9))
+    vectors = translation_vectors(facts, 21, 16)
+    cosines = vectors @ vectors.T
+    np.testing.assert_allclose(cosines.diagonal(), 1, atol=1e-6)
+    assert cosines[1:10, 1:10].mean() > cosines[1:10, 11:20].mean() + 0.3
+    assert np.array_equal(vectors, translation_vectors.__wrapped__(facts, 21, 16)), "the same on every call"
+
+
+GRAPH = """# a remark
+Kernel (statistics)\tbelongs to\tstatistics
+kernel (statistics)\tis a kind of\tfunction
+kernel (linear algebra)\tbelongs to\tlinear algebra
+
+bus\tvehicle
+the\tfunction word
+function word\tword
+"""
+
+
+@pytest.fixture
+def graph_file(tmp_path: Path) -> Path:
+    path = tmp_path / "graph.tsv"
+    path.write_text(GRAPH, encoding="utf-8")
+    return path
+
+
+def test_a_graph_has_the_facts_of_its_files_and_names_have_senses(graph_file: Path) -> None:
+    graph = read_graph((graph_file, graph_file))
+    assert graph.relations == ("belongs to", "is a kind of")
+    assert len(graph.facts) == 6 and graph.entities[:2] == ("kernel (statistics)", "statistics")
+    assert name_of("kernel (linear algebra)") == "kernel"
+    senses = senses_of_names(graph, ("s", "es"), ("function word",))
+    named = {name: {graph.entities[one]: share for one, share in of_name.items()} for name, of_name in senses.items()}
+    assert named["kernel"] == named["kernels"] == {
+        "kernel (statistics)": pytest.approx(2 / 3), "kernel (linear algebra)": pytest.approx(1 / 3)
+    }  # fmt: skip
+    assert named["buses"] == {"bus": 1.0} and "the" not in named and named["word"] == {"word": 1.0}
+
+
+@pytest.mark.parametrize("part", [WordPiece(vocab_size=200), ByteBPE(vocab_size=512)])
+def test_names_in_tokens_are_found_in_text(part: WordPiece | ByteBPE, graph_file: Path) -> None:
+    texts = ["the kernel of a matrix and kernels of statistics", "kernelized methods, a bus. linear algebra"] * 40
+    tokenizer: PreTrainedTokenizerFast = part.train(texts)
+    senses = senses_of_names(read_graph((graph_file,)), ("s",))
+    names = names_in_tokens(senses, tokenizer)
+    matcher = MentionMatcher([[*one] for one in names], token_roles(tokenizer))
+
+    def found(text: str) -> set[str]:
+        ids = torch.tensor([tokenizer(text)["input_ids"]])
+        _, covers = matcher(ids)
+        return {tokenizer.decode(ids[0][one]).strip() for one in covers[0].T if one.any()}
+
+    assert found("kernels of a bus") == {"kernels", "bus"}
+    assert found("kernelized linear algebra") == {"linear algebra"}
+    assert found("kernel") == {"kernel"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("# facts\none column\n", r"facts.tsv:2: expected subject, predicate and object, or a term and the term that"),
+        ("a\tb\tc\td\n", r"facts.tsv:1: expected subject"),
+        ("(sense)\tb\n", r"facts.tsv:1: expected subject"),
+        ("# facts\n", r"facts.tsv: the graph has no facts"),
+    ],
+)
+def test_a_file_that_is_no_graph_is_refused(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "facts.tsv"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=message):
+        read_graph((path,))
+    with pytest.raises(DataError, match="none.tsv: cannot be read as a graph"):
+        read_graph((tmp_path / "none.tsv",))
