@@ -19,7 +19,7 @@ from tasks.servers.run_policy import POOL, PULL_STEP
 from tasks.servers.services import Services
 from tests.tasks.servers.receivers import webhook
 
-from .conftest import ACCOUNT, CHROMIUM, NO_CHROMIUM, QUIET, ask, status
+from .conftest import ACCOUNT, CHROMIUM, NO_CHROMIUM, PAGE_MILLISECONDS, QUIET, ask, sign_in, status
 
 if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient
@@ -215,18 +215,23 @@ def foreign(servers: Services, tmp_path: Path) -> Iterator[str]:
 @pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)
 @pytest.mark.timeout(300)
 def test_a_web_page_in_the_users_browser_starts_nothing(servers: Services, foreign: str, tmp_path: Path) -> None:
-    """The browser knows the account of MLflow and has signed in to Prefect's UI, as the user's own browser has."""
+    """The browser has signed in to Prefect's UI and knows the account of MLflow, as the user's own browser has."""
     from playwright.sync_api import sync_playwright
 
     name, _, password = ACCOUNT.partition(":")
-    before = runs(servers)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
         page = browser.new_page(http_credentials={"username": name, "password": password})
+        page.set_default_timeout(PAGE_MILLISECONDS)
+        sign_in(page, servers)
         page.goto(servers.mlflow_url)
+        before = runs(servers)
         page.goto(foreign)
         page.wait_for_function("document.title.startsWith('[')")
         seen = json.loads(page.title())
+        page.goto(servers.prefect_url)
+        page.get_by_text("Deployments", exact=True).first.wait_for()
+        assert page.locator("input[type=password]").count() == 0, "not signed in while it was attacked"
         browser.close()
     assert len(seen) == 7 and set(seen) <= {"blocked", "opaque 0"}, "an answer could be read, or was no refusal"
     assert runs(servers) == before
