@@ -59,7 +59,7 @@ test-fast: $(STAMP)-test ## minutes: without servers, launchers, DVC, faults, an
 mutants: $(STAMP)-test ## known mistakes, made one by one in a copy: the tests must see each of them
 	@$(BIN)/python -m tests.mutants.run
 
-fuzz: $(STAMP)-test ## mistakes by the thousand in recipes, settings, files and folders of models [EXAMPLES=2000]
+fuzz: $(STAMP)-test ## mistakes by the thousand in recipes, settings, files, models and exports [EXAMPLES=2000]
 	@FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -n $(JOBS) --timeout=0 tests/fuzz
 
 check: $(STAMP)-test ## ruff, types, import contracts, known flaws of the locked versions

@@ -2,47 +2,19 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
-import pickle
-import tarfile
-import time
-from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
-import numpy as np
 import pytest
-from safetensors.numpy import save_file
 
 from pipelines.errors import StoreError
-from pipelines.lineage.fingerprint import fingerprint
-from pipelines.lineage.provenance import RECORD, Environment, Provenance
+from pipelines.lineage.provenance import RECORD
 from pipelines.lineage.store import Store
 from pipelines.lineage.transfer import export_artifacts, import_artifacts
 from pipelines.lineage.upkeep import flaws, lineage_of, remove, unneeded
-
-DAY = 24 * 60 * 60.0
-
-
-def publish(store: Store, stage: str, age_in_days: float = 0, config: str = "{}", **parents: str) -> str:
-    """An artifact with weights and a configuration; its fingerprint."""
-    identity = {"stage": stage, "parents": parents}
-    name = fingerprint(identity)
-    weights = np.frombuffer(stage.encode() * 100, dtype=np.uint8)
-    save_file({"weights": weights}, store.workspace(name) / "model.safetensors")
-    (store.workspace(name) / "config.json").write_text(config)
-    store.publish(
-        Provenance(
-            fingerprint=name, recipe="regime", stage=stage, kind="pretrain", seed=0, identity=identity, parents=parents,
-            data={}, files={}, result={},
-            environment=Environment(python="3", platform="", packages={}, commit=None, started="2026-01-01", seconds=1),
-        )
-    )  # fmt: skip
-    born = time.time() - age_in_days * DAY
-    os.utime(store.root / name / RECORD, (born, born))
-    return name
+from tests.pipelines.lineage.exports import DAY, HOSTILE, members_of, publish, tar_of
 
 
 @pytest.fixture
@@ -124,70 +96,14 @@ def test_a_model_that_no_machine_holds_is_not_imported(store: Store, tmp_path: P
     assert list((tmp_path / "other").iterdir()) == []
 
 
-class Harmful:
-    """What unpickling runs."""
-
-    def __reduce__(self) -> tuple[Callable[..., object], tuple[str]]:
-        return (os.system, ("touch harmed",))
-
-
-def tar_of(path: Path, files: dict[str, bytes], kind: bytes = tarfile.REGTYPE) -> Path:
-    with tarfile.open(path, "w") as tar:
-        for name, content in files.items():
-            member = tarfile.TarInfo(name)
-            member.size, member.type, member.linkname = len(content), kind, "/etc/passwd"
-            tar.addfile(member, io.BytesIO(content))
-    return path
-
-
-NAME = "ab" * 32
-
-
-@pytest.mark.parametrize(
-    ("files", "kind", "says"),
-    [
-        ({f"{NAME}/pytorch_model.bin": pickle.dumps(Harmful())}, tarfile.REGTYPE, "may run code when they are read"),
-        ({"../escaped.json": b"{}"}, tarfile.REGTYPE, "not a file of an artifact"),
-        ({f"{NAME}/../../escaped.json": b"{}"}, tarfile.REGTYPE, "not a file of an artifact"),
-        ({"/tmp/escaped.json": b"{}"}, tarfile.REGTYPE, "not a file of an artifact"),
-        ({f"{NAME}/config.json": b""}, tarfile.SYMTYPE, "not a file of an artifact"),
-        ({f"{NAME}/config.json": b"{}"}, tarfile.REGTYPE, "has no provenance.json"),
-        ({f"{NAME}/{RECORD}": b"{}"}, tarfile.REGTYPE, "damaged record"),
-    ],
-)
-def test_what_is_no_export_is_refused_and_nothing_is_taken_in(
-    tmp_path: Path, files: dict[str, bytes], kind: bytes, says: str
-) -> None:
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_is_no_export_is_refused_and_nothing_is_taken_in(tmp_path: Path, name: str) -> None:
+    content, says = HOSTILE[name]
+    (tmp_path / "bad.tar").write_bytes(content)
     store = Store(tmp_path / "store")
     with pytest.raises(StoreError, match=says):
-        import_artifacts(store, tar_of(tmp_path / "bad.tar", files, kind))
+        import_artifacts(store, tmp_path / "bad.tar")
     assert list(store.root.iterdir()) == [] and {path.name for path in tmp_path.iterdir()} == {"store", "bad.tar"}
-
-
-def test_a_member_that_stands_for_more_than_the_file_holds_is_refused(tmp_path: Path) -> None:
-    """A sparse file of a terabyte is one block of a tar file."""
-    big = tmp_path / "big.tar"
-    block = bytearray(tarfile.TarInfo(f"{NAME}/config.json").tobuf(tarfile.GNU_FORMAT))
-    block[156:157] = tarfile.GNUTYPE_SPARSE
-    size = 2**40
-    # GNU's old sparse header: where a piece stands and how long it is, and the size of the whole
-    block[386:410] = tarfile.itn(size, 12, tarfile.GNU_FORMAT) + tarfile.itn(0, 12, tarfile.GNU_FORMAT)
-    block[483:495] = tarfile.itn(size, 12, tarfile.GNU_FORMAT)
-    block[148:156] = b" " * 8
-    block[148:156] = b"%06o\0 " % sum(block[:512])
-    big.write_bytes(bytes(block) + bytes(1024))
-    store = Store(tmp_path / "store")
-    with pytest.raises(StoreError, match="is sparse, with 1,099,511,627,776 bytes that are not in the file"):
-        import_artifacts(store, big)
-    assert list(store.root.iterdir()) == []
-
-
-def test_a_record_of_gigabytes_is_not_read(tmp_path: Path) -> None:
-    member = tarfile.TarInfo(f"{NAME}/{RECORD}")
-    member.size = 2**34
-    (tmp_path / "long.tar").write_bytes(member.tobuf() + bytes(1024))
-    with pytest.raises(StoreError, match="a record of 17,179,869,184 bytes"):
-        import_artifacts(Store(tmp_path / "store"), tmp_path / "long.tar")
 
 
 @pytest.mark.parametrize("name", ["../../etc", "/etc", "", "a", "A" * 64, "a" * 63 + "/", f"{'a' * 64}/.."])
@@ -205,8 +121,7 @@ def test_no_name_but_a_fingerprint_becomes_a_path(store: Store, family: dict[str
 
 def test_a_record_that_is_not_of_its_name_is_refused(store: Store, family: dict[str, str], tmp_path: Path) -> None:
     export_artifacts(store, [family["general"]], tmp_path / "one.tar")
-    with tarfile.open(tmp_path / "one.tar") as tar:
-        files = {member.name: tar.extractfile(member).read() for member in tar}  # type: ignore[union-attr]
+    files = members_of(tmp_path / "one.tar")
     record = json.loads(files[f"{family['general']}/{RECORD}"])
     weights = b"other weights"
     record["identity"]["stage"], record["seal"] = "mine", ""
@@ -215,8 +130,9 @@ def test_a_record_that_is_not_of_its_name_is_refused(store: Store, family: dict[
         f"{family['general']}/{RECORD}": json.dumps(record).encode(),
         f"{family['general']}/model.safetensors": weights,
     }
+    (tmp_path / "forged.tar").write_bytes(tar_of(files))
     with pytest.raises(StoreError, match="is not what its record says"):
-        import_artifacts(Store(tmp_path / "other"), tar_of(tmp_path / "forged.tar", files))
+        import_artifacts(Store(tmp_path / "other"), tmp_path / "forged.tar")
     (tmp_path / "cut.tar").write_bytes((tmp_path / "one.tar").read_bytes()[:2000])
     with pytest.raises(StoreError, match="not a whole tar file of artifacts"):
         import_artifacts(Store(tmp_path / "other"), tmp_path / "cut.tar")
