@@ -16,9 +16,12 @@ LONG = "long"
 """The marker of a test that trains, converts or validates for seconds."""
 LONG_MODULES = Path(__file__).parent / "long_modules.txt"
 """The paths of the modules all of whose tests are long, as measured by `tests/processor_seconds.py`."""
-FLOWS = tuple(
-    f"tests/flows/test_{name}.py"
-    for name in ("claim", "compress", "lattice", "left_behind", "mistakes", "server_gone", "together")
+FLOWS = (
+    *(
+        f"tests/flows/test_{name}.py"
+        for name in ("claim", "compress", "lattice", "left_behind", "mistakes", "together")
+    ),
+    "tests/flows/process/test_server_gone.py",
 )
 RUNS = tuple(f"tests/flows/test_{name}.py" for name in ("complete_runs", "notebook", "promote", "regime", "reproduce"))
 """Those that run flows, in two halves that take as long, each on a checkout of its own; the others read them."""
@@ -40,7 +43,7 @@ SLOW_MODULES = (
     "tests/pipelines/training/test_resume",
     "tests/tasks/datasets/",
     "tests/tasks/launchers/",
-    "tests/tasks/models/test_serve.py",
+    "tests/tasks/serving/test_serve.py",
     "tests/tasks/servers/",
     "tests/tasks/tracking/test_outages.py",
 )

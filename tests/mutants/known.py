@@ -18,7 +18,7 @@ VOUCHES = f"{PUBLISHING}::test_a_record_vouches_for_nothing_that_is_not_on_the_d
 BEST = f"{EXPORT}::test_the_weights_of_the_best_validation_are_left_and_of_two_the_earlier"
 FORMS = "tests/pipelines/judging/claims/test_forms.py::test_greater_is_the_paired_difference_number_for_number"
 SIDES = f"{CLAIMS}::test_a_record_says_which_side_is_which_and_who_won"
-FOLDERS = "tests/safety/test_model_folders.py"
+FOLDERS = "tests/pipelines/safety/test_model_folders.py"
 HOSTILE = "tests/safety/test_hostile_checkpoints.py"
 VECTORS = "tests/pipelines/training/test_vector_channels.py"
 PROJECTED = "tests/pipelines/parts/strategies/test_projected_attention.py"
@@ -248,7 +248,7 @@ KNOWN = {
         "tasks/display/artifacts.py",
         "inert(redacted(str(value)))\n",
         "redacted(str(value))\n",
-        ("tests/safety/test_markdown.py::test_tables_links_and_descriptions_of_artifacts_show_text",),
+        ("tests/pipelines/safety/test_markdown.py::test_tables_links_and_descriptions_of_artifacts_show_text",),
     ),
     "a pruned n-gram that keeps part of its count": Mutant(
         "pipelines/parts/estimates/kneser_ney.py",
