@@ -77,7 +77,6 @@ NOTHING_TRAINED: dict[str, Edit] = {
 KERNELS = "pipelines/parts/accelerators/cpu_kernels"
 if not (ROOT / KERNELS).is_dir():  # deleted, as whoever needs no accelerator may
     NOTHING_TRAINED = {name: edit for name, edit in NOTHING_TRAINED.items() if not edit[0].startswith(KERNELS)}
-NOTHING_TRAINED = {name: edit for name, edit in NOTHING_TRAINED.items() if (ROOT / edit[0]).is_file()}
 """An accelerator may be deleted, and its edits with it."""
 ONLY_ITS_USERS: dict[str, tuple[Edit, str]] = {
     "a default of an objective": (
