@@ -37,6 +37,7 @@ SLOW_MODULES = (
     "tests/deploy/test_package.py",
     "tests/deploy/test_site.py",
     "tests/faults/",
+    "tests/pipelines/corpora/test_growth.py",
     "tests/pipelines/serving/runtimes/test_openvino.py",
     "tests/pipelines/training/test_large_tables.py",
     "tests/pipelines/training/test_ranks",
