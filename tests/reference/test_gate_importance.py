@@ -40,11 +40,16 @@ def singles(calibration: Examples) -> list[tuple[Tensor, Tensor]]:
 
 
 def by_differences(
-    network: PreTrainedModel, sites: Sequence[GatedUnits], masks: Sequence[Tensor], calibration: Examples, site: int
+    network: PreTrainedModel,
+    sites: Sequence[GatedUnits],
+    masks: Sequence[Tensor],
+    calibration: Examples,
+    site: int,
+    units: Sequence[int],
 ) -> list[float]:
-    """E|∂L/∂ξ| of the units of `site`, by finite differences of the loss of each example."""
+    """E|∂L/∂ξ| of `units` of `site`, by finite differences of the loss of each example."""
     step, expected = 1e-5, []
-    for unit in range(sites[site].count):
+    for unit in units:
         changes = []
         for ids, labels in singles(calibration):
             losses = []
@@ -68,9 +73,10 @@ def test_the_importance_is_the_mean_derivative_by_the_gate(
         if sites[0].count > 1:
             masks[1][2] = 0  # a neuron that is gone already
         scores = gate_importance(network, sites, masks, calibration)
-        for site in range(len(sites)):
-            expected = by_differences(network, sites, masks, calibration, site)
-            np.testing.assert_allclose(scores[site], expected, rtol=1e-4, atol=1e-9)
+        for site, one in enumerate(sites):
+            units = range(one.count)[:: max(1, one.count // 8)]
+            expected = by_differences(network, sites, masks, calibration, site, units)
+            np.testing.assert_allclose(scores[site][list(units)], expected, rtol=1e-4, atol=1e-9)
         assert max(map(max, scores)) > 1e-3
 
 
