@@ -11,7 +11,7 @@ from pipelines.errors import RecipeError
 from pipelines.parts.architectures import Architecture
 from pipelines.parts.heads import Batch, Head
 from pipelines.parts.heads.sequence_classification import SequenceClassificationHead
-from pipelines.vocabulary import Signal
+from pipelines.vocabulary import Ability, Signal
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 WIDTH_LOGITS = Signal.of_head("width_logits")
 """[widths, B, C]: class scores of the sub-network of each width, the whole network last."""
 WIDTH_STATES = Signal.of_head("width_states")
-"""tuple of one HIDDEN_STATES for each width: layers + 1 tensors [B, L, H]."""
+"""tuple of layers + 1 tensors [widths, B, L, H]: HIDDEN_STATES at each width."""
 OWN = frozenset({WIDTH_LOGITS, WIDTH_STATES})
 
 
@@ -36,6 +36,8 @@ class DynamicWidthClassificationHead(SequenceClassificationHead, name="dynamic_w
 
     paper = "arXiv:2004.04037"
     provides = SequenceClassificationHead.provides | OWN
+    # together those of BERT, RoBERTa and ELECTRA alone: an ability of its own would move what every model depends on
+    needs_abilities = SequenceClassificationHead.needs_abilities | {Ability.ATTENTION_SCORES, Ability.VISIBILITY}
 
     shares: tuple[float, ...] = Option((0.25, 0.5, 0.75, 1.0), min_length=2)
     """Shares of the heads and neurons of a layer that are trained, from the narrowest to 1, the whole network."""
@@ -84,7 +86,8 @@ def _of_widths(at_widths: list[dict[Signal, Any]]) -> dict[Signal, Any]:
 
     signals: dict[Signal, Any] = {WIDTH_LOGITS: torch.stack([one[Signal.LOGITS] for one in at_widths])}
     if all(Signal.HIDDEN_STATES in one for one in at_widths):
-        signals[WIDTH_STATES] = tuple(one[Signal.HIDDEN_STATES] for one in at_widths)
+        by_layer = zip(*(one[Signal.HIDDEN_STATES] for one in at_widths), strict=True)
+        signals[WIDTH_STATES] = tuple(torch.stack(states) for states in by_layer)
     return signals
 
 

@@ -67,16 +67,13 @@ class MatchWidths(Objective, name="match_widths"):
         terms = {"width_logits": -(target * logits.log_softmax(-1)).sum(-1).mean()}
         if self.states:
             mask, goals = real_tokens(step.batch), cast("tuple[Tensor, ...]", teacher[Signal.HIDDEN_STATES])
-            of_widths = [
-                torch.stack(
-                    [
-                        difference("mean_square", [state.float()], [goal.float()], mask)
-                        for state, goal in zip(states, goals, strict=True)
-                    ]
-                ).sum()
-                for states in cast("tuple[tuple[Tensor, ...], ...]", step.signals[WIDTH_STATES])
+            by_layer = cast("tuple[Tensor, ...]", step.signals[WIDTH_STATES])
+            distances = [
+                difference("mean_square", [state], [goal.float()], mask)
+                for states, goal in zip(by_layer, goals, strict=True)
+                for state in states.float()
             ]
-            terms["width_states"] = self.states * torch.stack(of_widths).mean()
+            terms["width_states"] = self.states * torch.stack(distances).sum() / len(by_layer[0])
         return terms
 
     def counts(self, batch: Batch, network: PreTrainedModel) -> dict[str, int]:
