@@ -228,14 +228,15 @@ def _check_backbone(stage: Stage) -> Problem | None:
                     f"and this one ({stage.backbone.label}) is not; backbones that fit: {fits}",
                 )
     types = stage.backbone.token_types
-    writing = [("head", stage.head), *(("corruption", one) for one in stage.corruption)]
-    for key, part in writing:
-        if (written := getattr(part, "token_types", 0)) > types:  # where the part has such
-            return (
-                key,
-                f"{part.name} writes {written} token types, and the backbone ({stage.backbone.label}) has {types}; "
-                "raise backbone.dims.type_vocab_size, or use smaller types",
-            )
+    written = [("corruption", one.name, one.token_types) for one in stage.corruption]
+    written.append(("head", stage.head.name, getattr(stage.head, "type_count", 0)))  # where the head writes some
+    if beyond := next((one for one in written if one[2] > types), None):
+        key, part, number = beyond
+        return (
+            key,
+            f"{part} writes {number} token types, and the backbone ({stage.backbone.label}) has {types}; raise "
+            "backbone.dims.type_vocab_size, or use smaller types",
+        )
     if unfit := _check_positions(stage, stage.backbone):
         return "corruption", unfit
     # rows of labelled examples are padded to a multiple

@@ -48,7 +48,7 @@ def meets(head: str, label: str) -> bool:
         return label.startswith("transformer ")
     if head in COPIED:
         return body in CROSS_ATTENTION
-    return BODIES[label].token_types >= getattr(HEADS[head], "token_types", 0)
+    return BODIES[label].token_types >= getattr(HEADS[head], "type_count", 0)
 
 
 REFUSED = {

@@ -6,7 +6,6 @@ from __future__ import annotations
 from inspect import signature
 from typing import TYPE_CHECKING
 
-from pipelines.networks.visibility import VISIBLE, with_mask
 from pipelines.parts.architectures import Architecture
 from pipelines.parts.heads import Batch, backbone_inputs
 from pipelines.vocabulary import Field
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PreTrainedModel
 
-IDS, CACHE = str(Field.INPUT_IDS), "past_key_values"
+IDS, VISIBLE, CACHE = str(Field.INPUT_IDS), str(Field.VISIBLE), "past_key_values"
 READ = (IDS, str(Field.TOKEN_TYPE_IDS), str(Field.POSITION_IDS))
 """What a backbone reads of each token."""
 
@@ -50,6 +49,8 @@ class MaskedSteps:
         self._at = source
 
     def __call__(self, parents: Tensor, last: Tensor | None) -> Tensor:
+        from pipelines.networks.visibility import with_mask
+
         self._rows, self._sources = self._rows[parents], self._sources[parents]
         if last is not None:
             self._rows[:, self._at] = last

@@ -116,13 +116,13 @@ class MaskedTargetHead(TextToTextHead, name="masked_target"):
         return self
 
     @property
-    def token_types(self) -> int:
+    def type_count(self) -> int:
         """Number of token types that the backbone must have."""
         return max(self.types) + 1
 
     def build(self, config: PretrainedConfig, task: Task | None) -> PreTrainedModel:
         types = getattr(config, "type_vocab_size", 0)
-        if types < self.token_types:
+        if types < self.type_count:
             raise RecipeError(
                 f"head {self.name}: source and target have the token types {self.types[0]} and {self.types[1]}, and "
                 f"{config.model_type} has {types} types; raise backbone.dims.type_vocab_size, or use bert"
