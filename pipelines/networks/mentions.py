@@ -36,6 +36,16 @@ class MentionMatcher(NgramMatcher):
 
 
 def entity_table(facts: Sequence[Sequence[int]], entities: int, width: int) -> Tensor:
-    """float32 [1 + entities, width]: the vectors of entities by TransE on `facts`, from row 1; row 0 is 0."""
+    """float32 [1 + entities, width]: the vectors of entities by TransE on `facts`, from row 1; row 0 is 0.
+
+    Without values on torch's meta device. Raises ValueError for facts about other entities, and for entities without
+    any: a configuration of another origin must not make a table that its folder has no weights for.
+    """
     known = tuple((head, relation, tail) for head, relation, tail in facts)
+    if {one for head, _, tail in known for one in (head, tail)} != {*range(min(entities, 2 * len(known) + 1))}:
+        raise ValueError(f"facts: the {entities:,} entities of num_entities are not those that the facts are about")
+    if not all(0 <= relation < len(known) for _, relation, _ in known):
+        raise ValueError(f"facts: {len(known):,} facts have relations from 0 to {len(known) - 1:,} at most")
+    if torch.get_default_device().type == "meta":
+        return torch.zeros(1 + entities, width)
     return torch.cat([torch.zeros(1, width), torch.tensor(translation_vectors(known, entities, width))])

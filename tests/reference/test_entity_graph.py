@@ -13,7 +13,7 @@ from transformers import PreTrainedTokenizerFast
 from pipelines.errors import DataError
 from pipelines.networks.entity_graph import name_of, read_graph, senses_of_names
 from pipelines.networks.entity_names import names_in_tokens, token_roles
-from pipelines.networks.mentions import MentionMatcher
+from pipelines.networks.mentions import MentionMatcher, entity_table
 from pipelines.networks.translation_vectors import MARGIN, RATE, descend, translation_vectors
 from pipelines.parts.tokenizers.byte_bpe import ByteBPE
 from pipelines.parts.tokenizers.wordpiece import WordPiece
@@ -49,6 +49,31 @@ def test_vectors_of_entities_say_which_are_related() -> None:
     np.testing.assert_allclose(cosines.diagonal(), 1, atol=1e-6)
     assert cosines[1:10, 1:10].mean() > cosines[1:10, 11:20].mean() + 0.3
     assert np.array_equal(vectors, translation_vectors.__wrapped__(facts, 21, 16)), "the same on every call"
+
+
+def test_the_table_of_entities_has_a_row_for_none_and_one_for_each() -> None:
+    table = entity_table(FACTS, 6, 8)
+    assert not table[0].any() and torch.allclose(table[1:].norm(dim=1), torch.ones(6))
+    with torch.device("meta"):
+        assert entity_table(FACTS, 6, 8).device.type == "meta"
+    assert entity_table([], 0, 8).shape == (1, 8)
+
+
+@pytest.mark.parametrize(
+    ("facts", "entities", "message"),
+    [
+        (FACTS, 7, "facts: the 7 entities of num_entities are not those"),
+        (FACTS, 10**15, "facts: the 1,000,000,000,000,000 entities of num_entities are not those"),
+        (FACTS, 5, "facts: the 5 entities"),
+        ([[0, 10**12, 1]], 2, "facts: 1 facts have relations from 0 to 0 at most"),
+        ([[0, 0]], 1, "not enough values to unpack"),
+    ],
+)
+def test_a_configuration_of_another_origin_makes_no_other_table(
+    facts: list[list[int]], entities: int, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        entity_table(facts, entities, 4)
 
 
 GRAPH = """# a remark
