@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow
 import pyarrow.parquet
 
+from pipelines.corpora.documentation.transcription import transcribed
 from pipelines.recipe.schema import Stage
 from pipelines.recipe.tables import PLAIN
 from tests.shared_folders import shared_folder
@@ -29,6 +30,12 @@ VALUES: dict[str, Callable[[str], Any]] = {
     ],
 }
 """Type of a column → its value for a text: its words, eight in a line, and a box for each; every third is a region."""
+NAMED_VALUES: dict[str, Callable[[str], Any]] = {
+    "translation": transcribed,
+    "alignment": lambda text: " ".join(f"{number}-{number}" for number in range(len(text.split()))),
+}
+"""Column → its value for a text, where another of its type would be none: a translation has words of its own, and an
+alignment says which words of both texts are one."""
 
 
 def corpora_of(views: Iterable[Stage]) -> dict[str, dict[str, str]]:
@@ -50,6 +57,8 @@ def corpus_table(columns: tuple[tuple[str, str], ...]) -> Path:
     """A table of texts with `columns` and values of their types."""
     texts = [" ".join(text.split()) for text in documents("json", "argparse", "email")]
     path = shared_folder("corpus") / "corpus.parquet"
-    values = {"text": texts} | {name: [VALUES[kind](text) for text in texts] for name, kind in columns}
+    values = {"text": texts} | {
+        name: [NAMED_VALUES.get(name, VALUES[kind])(text) for text in texts] for name, kind in columns
+    }
     pyarrow.parquet.write_table(pyarrow.table(values), path)
     return path

@@ -11,7 +11,7 @@ from pipelines.corpora.documentation.exercises import DocumentedEntry, exercise_
 from pipelines.corpora.documentation.numpydoc import parse_docstring
 from pipelines.corpora.documentation.transcription import transcribed
 from pipelines.corpora.examples.files import Example
-from pipelines.corpora.settings.task import DocumentationTask
+from pipelines.corpora.settings.task import WORDS, DocumentationTask
 from pipelines.errors import DataError
 from pipelines.task_families import TaskFamily
 from pipelines.task_families.labelled_tables import PARTS
@@ -31,8 +31,12 @@ def documented_examples(task: DocumentationTask) -> Iterator[tuple[Example, str,
     examples = response_examples(rows) if task.texts == "sessions" and is_choice else examples_of(rows, task.family)
     for example, source, part in examples:
         if part == "test" and task.tested_form == "transcribed":
-            example = {**example, "text": transcribed(example["text"])}
+            example = {name: _transcribed(value) if name in WORDS else value for name, value in example.items()}
         yield example, source, part
+
+
+def _transcribed(value: str | list[str]) -> str | list[str]:
+    return transcribed(value) if isinstance(value, str) else [transcribed(word) for word in value]
 
 
 def texts_without_labels(task: DocumentationTask) -> Iterator[tuple[str, str]]:

@@ -9,10 +9,12 @@ who shift code points. It is an exercise with exact word-for-word translations, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 SHORTEST, LONGEST = 40, 240
 """Characters of a paragraph that is translated."""
+_WORD = re.compile(r"\w+|[^\w\s]")
 _LATIN = "abcdefghijklmnopqrstuvwxyz"
 _GEORGIAN = "".join(map(chr, range(0x10D0, 0x10D0 + len(_LATIN))))
 _LETTERS = str.maketrans(_LATIN + _LATIN.upper(), 2 * _GEORGIAN)
@@ -29,3 +31,13 @@ def translations(text: str) -> Iterator[tuple[str, str]]:
         line = " ".join(block.split())
         if SHORTEST <= len(line) <= LONGEST and ">>>" not in line:
             yield line, transcribed(line)
+
+
+def aligned_translations(text: str) -> Iterator[tuple[str, str, str]]:
+    """The longest of these paragraphs with spaces around every symbol, its transcription, and which words of both are
+    the same: `0-0 1-1 …`, as aligners write it."""
+    lines = [line for line, _ in translations(text)]
+    for line in sorted(lines, key=len)[-1:]:
+        words = _WORD.findall(line)
+        spaced = " ".join(words)
+        yield spaced, transcribed(spaced), " ".join(f"{number}-{number}" for number in range(len(words)))

@@ -31,6 +31,7 @@ PAGE_COLUMNS = {"tokens": "list<string>", "boxes": "list<list<int64>>", "page": 
 FORM_COLUMNS = {
     "pages": PAGE_COLUMNS,
     "translations": {"translation": "string"},
+    "aligned": {"translation": "string", "alignment": "string"},
     "parses": {"parse": "string"},
 }
 """Form of the documentation → columns besides the text, and their types."""
@@ -179,12 +180,13 @@ class DocumentationSource(NamedSource):
     """Documentation strings of the standard library and of the installed dependencies of Cursus."""
 
     documentation: Literal["general", "domain"]
-    form: Literal["texts", "pages", "sessions", "transcribed", "translations", "parses"] = Field(
+    form: Literal["texts", "pages", "sessions", "transcribed", "translations", "aligned", "parses"] = Field(
         "texts", exclude_if=lambda one: one == "texts"
     )
     """`pages`: pages of words with their boxes. `sessions`: dialogues with Python's prompt. `transcribed`: texts in
-    Georgian letters. `translations`: short paragraphs, and their transcriptions in the column `translation`. `parses`:
-    examples of code, and their bracketed parses in the column `parse`. `texts`: texts alone."""
+    Georgian letters. `translations`: short paragraphs, and their transcriptions in the column `translation`. `aligned`:
+    the longest of these of each text, with spaces around every symbol, and in the column `alignment` which word is
+    which. `parses`: examples of code, and their bracketed parses in the column `parse`. `texts`: texts alone."""
 
     @property
     def columns(self) -> Mapping[str, str]:

@@ -14,6 +14,8 @@ from pipelines.task_families import TaskFamily
 
 RESPONSES = ("sessions", {"context", "question", "choices", "answer"})
 """Documentation's dialogues have examples of multiple choice, too: which response belongs to a session?"""
+WORDS, LABELS = {"text", "tokens", "sentence", "words"}, {"label", "labels", "tags", "heads", "relations"}
+"""Columns of texts and words, which another language would have too, and of what is said of each."""
 VERSION = r"^\d+\.\d+$"
 """A version of SciPy, such as 1.10."""
 
@@ -128,7 +130,7 @@ class DocumentationTask(SplitTask):
     """`summaries`: an example is the first paragraph, in one line; the whole texts of the training part are its text
     without labels. `sessions`: an example is a session at Python's prompt, as a dialogue."""
     tested_form: Literal["texts", "transcribed"] = Field("texts", exclude_if=lambda form: form == "texts")
-    """`transcribed`: the texts of the test examples stand in Georgian letters, those learned from do not."""
+    """`transcribed`: texts and words of the test examples stand in Georgian letters, those learned from do not."""
     since: str | None = Field(None, pattern=VERSION, exclude_if=lambda version: version is None)
     """Only texts that mention a change in this version of SciPy or a later one."""
     before: str | None = Field(None, pattern=VERSION, exclude_if=lambda version: version is None)
@@ -149,8 +151,11 @@ class DocumentationTask(SplitTask):
 
     @model_validator(mode="after")
     def _transcribes_texts(self) -> Self:
-        if self.tested_form != "texts" and set(self.family.columns) != {"text", "label"}:
-            raise ValueError(f"tested_form: {self.family.name} needs more than a text and its label; leave it out")
+        if self.tested_form != "texts" and (others := set(self.family.columns) - WORDS - LABELS):
+            raise ValueError(
+                f"tested_form: {self.family.name} needs more than words and their labels "
+                f"({', '.join(sorted(others))}); leave it out"
+            )
         return self
 
 

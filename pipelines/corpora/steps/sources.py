@@ -14,7 +14,7 @@ from pipelines.corpora.documentation.docstrings import documentation
 from pipelines.corpora.documentation.pages import pages
 from pipelines.corpora.documentation.parses import parses
 from pipelines.corpora.documentation.sessions import sessions
-from pipelines.corpora.documentation.transcription import transcribed, translations
+from pipelines.corpora.documentation.transcription import aligned_translations, transcribed, translations
 from pipelines.corpora.examples.tagged_words import tagged_line
 from pipelines.corpora.reading import parts_of, read_text_records
 from pipelines.corpora.reading.flaws import count_flaws, refuse_and_suggest_skipping
@@ -88,6 +88,11 @@ def _translations(text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     return ((part, {"translation": translation}) for part, translation in translations(text))
 
 
+def _aligned(text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for part, translation, alignment in aligned_translations(text):
+        yield part, {"translation": translation, "alignment": alignment}
+
+
 def _parses(text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     return ((part, {"parse": parse}) for part, parse in parses(text))
 
@@ -98,6 +103,7 @@ _FORMS: dict[str, Callable[[str], Iterable[tuple[str, Mapping[str, Any]]]]] = {
     "pages": _pages,
     "sessions": lambda text: ((one, {}) for one in sessions(text)),
     "translations": _translations,
+    "aligned": _aligned,
     "parses": _parses,
 }
 """Form of documentation → what it makes of a documentation string: texts, and the values of their columns."""

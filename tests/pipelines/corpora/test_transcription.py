@@ -9,7 +9,13 @@ import pytest
 
 from pipelines.corpora.documentation import docstrings
 from pipelines.corpora.documentation.documented_tasks import documented_examples
-from pipelines.corpora.documentation.transcription import LONGEST, SHORTEST, transcribed, translations
+from pipelines.corpora.documentation.transcription import (
+    LONGEST,
+    SHORTEST,
+    aligned_translations,
+    transcribed,
+    translations,
+)
 from pipelines.corpora.settings.dataset import load_dataset
 from pipelines.corpora.settings.sources import DocumentationSource
 from pipelines.corpora.settings.task import DocumentationTask
@@ -43,6 +49,16 @@ def test_short_paragraphs_have_translations() -> None:
     assert lengths == {SHORTEST - 1: 0, SHORTEST: 1, LONGEST + 1: 0}
 
 
+def test_aligned_translations_have_a_word_for_every_word() -> None:
+    two = f"{TEXT}\n\nReturn x, the first of the values (an array), or else the last of them, which is no array."
+    (text, translation, alignment), *others = aligned_translations(two)
+    assert not others, "of the longest of three paragraphs"
+    assert text == "Return x , the first of the values ( an array ) , or else the last of them , which is no array ."
+    assert not list(aligned_translations("Too short."))
+    assert translation == transcribed(text) and len(translation.split()) == len(text.split())
+    assert alignment == " ".join(f"{at}-{at}" for at in range(len(text.split())))
+
+
 def test_sources_have_these_forms(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "m.py").write_text(f'"""{TEXT}"""\n', encoding="utf-8")
     # the installation is this one file
@@ -56,6 +72,10 @@ def test_sources_have_these_forms(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert rows("translations") == [
         (text, f"m.py:module#{number}", {"translation": translation})
         for number, (text, translation) in enumerate(translations(TEXT), 1)
+    ]
+    assert rows("aligned") == [
+        (text, f"m.py:module#{number}", {"translation": translation, "alignment": alignment})
+        for number, (text, translation, alignment) in enumerate(aligned_translations(TEXT), 1)
     ]
 
 
@@ -71,10 +91,46 @@ def test_only_what_is_tested_is_in_the_other_language(monkeypatch: pytest.Monkey
     assert "tested_form" not in DocumentationTask(documentation="scipy").model_dump()
 
 
+PARAMETERS = """\
+Do it to an array.
+
+Parameters
+----------
+x : array_like
+    The array.
+"""
+CODE = PARAMETERS + "\nExamples\n--------\n>>> y = f(x, 2)\n"
+
+
+@pytest.mark.parametrize(
+    ("family", "text", "words"),
+    [("tagging", PARAMETERS, ("tokens", "tags")), ("dependency_parsing", CODE, ("words", "heads"))],
+)
+def test_words_are_transcribed_and_what_is_said_of_them_is_not(
+    family: str, text: str, words: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [(text, "a", part, part) for part in ("train", "validation", "test")]
+    monkeypatch.setattr("pipelines.corpora.documentation.documented_tasks.task_rows", lambda task: iter(rows))
+    task = {"documentation": "scipy", "family": family}
+    plain = [one for one, *_ in documented_examples(DocumentationTask.model_validate(task))]
+    transcribed_test = [
+        one for one, *_ in documented_examples(DocumentationTask.model_validate({**task, "tested_form": "transcribed"}))
+    ]
+    assert len(plain) == 3 and transcribed_test[:2] == plain[:2]
+    before, after = plain[2], transcribed_test[2]
+    given, answers = words
+    assert after[given] == [transcribed(word) for word in before[given]] != before[given]
+    assert after[answers] == before[answers]
+    assert all(isinstance(value, type(before[name])) for name, value in after.items())
+
+
 @pytest.mark.parametrize(
     ("task", "says"),
     [
-        ("{documentation: scipy, family: tagging, tested_form: transcribed}", "tagging needs more than a text and its"),
+        (
+            "{documentation: scipy, family: multiple_choice, tested_form: transcribed}",
+            "multiple_choice needs more than words and their labels (answer, choices, context, question)",
+        ),
         ("{documentation: scipy, tested_form: pages}", "Input should be 'texts' or 'transcribed'"),
     ],
 )
