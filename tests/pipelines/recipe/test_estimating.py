@@ -63,6 +63,16 @@ MISTAKES = {
         "backbone: prototype_vectors\n    head: prototype_vector\n    estimate: translation_prototypes",
         (":3", "texts", "translation_prototypes", "texts: [text, translation]"),
     ),
+    "vectors of two languages without pairs": Mistake(
+        "backbone: {name: ngram, order: 2}\n    head: causal_lm\n    estimate: kneser_ney",
+        "backbone: word_vectors\n    head: noise_prediction\n    estimate: projected_vectors",
+        (":3", "texts", "projected_vectors", "texts: [text, translation]"),
+    ),
+    "vectors of one language that are no vectors": Mistake(
+        "estimate: kneser_ney",
+        "estimate: {name: projected_vectors, vectors: kneser_ney}",
+        (":9", "vectors", "kneser_ney gives no vector to each word"),
+    ),
     "fewer contexts than clusters": Mistake(
         "backbone: {name: ngram, order: 2}\n    head: causal_lm\n    estimate: kneser_ney",
         "backbone: prototype_vectors\n    head: prototype_vector\n    estimate: {name: word_prototypes, fewest: 5}",
