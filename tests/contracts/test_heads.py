@@ -102,7 +102,11 @@ def stage_of(head: str, body: str) -> Stage:
         if stage.head and stage.head.name == head and stage.trains and not stage.corruption and not stage.lines
     ]
     trained = [stage for stage in stages().values() if stage.trains and stage.head and stage.head.name == head]
-    return next(iter([*others, *trained]), stages()[where_used()["heads", head]])
+    if chosen := [*others, *trained]:
+        return chosen[0]
+    # a head of no stage on these corpora needs no more than the rows of any
+    used = where_used().get(("heads", head))
+    return stages()["regime/general" if used is None else used]
 
 
 def network(head: Head, body: str, tokenizer: PreTrainedTokenizerFast, task: Task | None) -> PreTrainedModel:

@@ -32,6 +32,7 @@ ELSEWHERE: dict[Part, str] = {
     },
     **{("mixing", name): "tests/pipelines/parts/mixing/test_mixing.py" for name in ("annealed", "round_robin")},
     ("evaluations", "served_forms"): "tests/pipelines/judging/evaluations/test_served_forms.py",
+    ("annotations", "aligned_states"): "tests/reference/test_clbt.py",
     ("annotations", "languages"): "tests/pipelines/training/test_channels.py",
     ("annotations", "lexicon"): "tests/pipelines/training/test_ranks.py",
     ("annotations", "natural_labels"): "tests/pipelines/training/test_made_labels.py",
@@ -56,6 +57,10 @@ ELSEWHERE: dict[Part, str] = {
     ("embeddings", "table_cells"): "tests/reference/test_tapas.py",
     ("embeddings", "vectors"): "tests/pipelines/training/test_vector_channels.py",
     ("estimates", "arpa"): "tests/pipelines/parts/estimates/test_arpa.py",
+    **{
+        ("estimates", name): "tests/reference/test_crosslingual_static.py"
+        for name in ("correlated_vectors", "projected_vectors")
+    },
     ("estimates", "translation_prototypes"): "tests/reference/test_translation_senses.py",
     ("evaluations", "stage_effects"): "tests/pipelines/judging/evaluations/test_stage_effects.py",
     ("evaluations", "word_similarity"): "tests/pipelines/judging/evaluations/test_word_similarity.py",
@@ -66,7 +71,9 @@ ELSEWHERE: dict[Part, str] = {
     },
     ("heads", "paragraph_vector"): "tests/reference/test_paragraph_vectors.py",
     ("heads", "prototype_vector"): "tests/reference/test_word_prototypes.py",
+    ("heads", "token_states"): "tests/reference/test_clbt.py",
     ("heads", "regression"): "tests/pipelines/parts/heads/test_regression_and_choice.py",
+    ("objectives", "map_states"): "tests/reference/test_clbt.py",
     ("objectives", "response_selection"): "tests/reference/test_tod_bert.py",
     ("objectives", "squared_error"): "tests/pipelines/parts/heads/test_regression_and_choice.py",
     **{
@@ -74,6 +81,7 @@ ELSEWHERE: dict[Part, str] = {
         for name in ("adafactor", "lamb", "sgd", "sparse_adam")
     },
     ("segmentations", "units"): "tests/pipelines/parts/segmentations/test_units.py",
+    ("strategies", "state_map"): "tests/reference/test_clbt.py",
     ("strategies", "projected_attention"): "tests/pipelines/parts/strategies/test_loop.py",
     ("probes", "attention_relations"): "tests/pipelines/judging/probes/test_probe_stage.py",
     ("probes", "edge"): "tests/pipelines/judging/probes/test_probe_stage.py",
