@@ -24,6 +24,7 @@ from pipelines.judging.samples import SAMPLES, key_of, write_samples
 from pipelines.lineage.provenance import DataSource, Environment, Provenance
 from pipelines.lineage.store import Store
 from pipelines.recipe.claims import COMPARISON, measurements, recipe_of_claim
+from pipelines.recipe.model_annotations import read_models
 from pipelines.recipe.plan import Step, plan
 from pipelines.recipe.schema import Recipe, Stage
 from pipelines.task_families import TaskFamily
@@ -58,8 +59,8 @@ def test_a_claim_trains_what_it_compares_and_nothing_else(name: str, claim: str)
 def read_by(stage: Stage) -> list[str]:
     """Stages whose models a stage reads."""
     starts = stage.start if isinstance(stage.start, tuple) else (getattr(stage.start, "untrained", stage.start),)
-    features = [one.from_ for one in stage.features]
-    return [one for one in (*starts, stage.teacher, *features) if isinstance(one, str)]
+    networks = [one.from_ for one in stage.features] + [one.from_ for _, _, one in read_models(stage)]
+    return [one for one in (*starts, stage.head_start, stage.teacher, *networks) if isinstance(one, str)]
 
 
 def test_a_claim_that_nobody_makes_is_told(tmp_path: Path) -> None:
