@@ -49,6 +49,8 @@ EXECUTED = (
 """Modules with which the processes of a run begin."""
 COVERED = (
     "pipelines.corpora.documentation",
+    "pipelines.corpora.settings",
+    "pipelines.corpora.steps.sources",
     "pipelines.judging",
     "pipelines.messages",
     "pipelines.recipe",
