@@ -41,6 +41,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "footprint": {"stages": ["classify", "small"]},
     "sense_neighbours": {"senses": "recipes/senses/en.tsv"},
     "fact_recall": {"graphs": ["recipes/knowledge/scientific_terms.tsv"]},
+    "answered_analogies": {"file": "recipes/knowledge/analogies.tsv"},
     "unseen_pairs": {"seen_by": "bigram"},
     "robustness": {"attacks": ["letter_case"]},
     "stage_effects": {

@@ -16,7 +16,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from pipelines.errors import DataError
-from pipelines.judging.evaluations.word_analogies import WordAnalogiesEvaluation
+from pipelines.judging.evaluations.answered_analogies import AnsweredAnalogiesEvaluation
 from pipelines.judging.evaluations.word_vectors import (
     EmbeddingTable,
     WordVectorsEvaluation,
@@ -98,10 +98,10 @@ def test_a_claim_compares_models_on_the_same_questions(folder: Path, tmp_path: P
     context: Any = SimpleNamespace(
         language_models={"vectors": [subject]}, seed=0, keep=lambda name, _, rows: kept.update({name: rows})
     )
-    record = WordAnalogiesEvaluation(file=str(path)).measure(context)
-    assert kept["word_analogies"].tolist() == [[1, 1], [0, 1], [0, 1]], "an unknown word is a wrong answer"
-    (figure,) = WordAnalogiesEvaluation.figures(cast("Any", None))
-    assert figure.score(kept["word_analogies"]) == pytest.approx(1 / 3) and not figure.lower
+    record = AnsweredAnalogiesEvaluation(file=str(path)).measure(context)
+    assert kept["answered_analogies"].tolist() == [[1, 1], [0, 1], [0, 1]], "an unknown word is a wrong answer"
+    (figure,) = AnsweredAnalogiesEvaluation.figures(cast("Any", None))
+    assert figure.score(kept["answered_analogies"]) == pytest.approx(1 / 3) and not figure.lower
     (stage,) = record["stages"]
     assert stage["coverage"] == round(2 / 3, 4) and stage["relations"] == {"royal": 0.5, "food": 0.0}
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FIGURE = "analogies"
 
 
-class WordAnalogiesEvaluation(Evaluation, name="word_analogies"):
+class AnsweredAnalogiesEvaluation(Evaluation, name="answered_analogies"):
     """Share of analogies that the input embeddings of each model answer by 3CosAdd (Mikolov et al. 2013; Levy &
     Goldberg 2014, eq. 3).
 
