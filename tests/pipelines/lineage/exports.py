@@ -91,8 +91,9 @@ def _sparse(size: int) -> bytes:
     block = bytearray(tarfile.TarInfo(f"{NAME}/config.json").tobuf(tarfile.GNU_FORMAT))
     block[156:157] = tarfile.GNUTYPE_SPARSE
     # GNU's old sparse header: where a piece stands and how long it is, and the size of the whole
-    block[386:410] = tarfile.itn(size, 12, tarfile.GNU_FORMAT) + tarfile.itn(0, 12, tarfile.GNU_FORMAT)
-    block[483:495] = tarfile.itn(size, 12, tarfile.GNU_FORMAT)
+    whole, start = (tarfile.itn(one, 12, tarfile.GNU_FORMAT) for one in (size, 0))  # type: ignore[attr-defined]
+    block[386:410] = whole + start
+    block[483:495] = whole
     block[148:156] = b" " * 8
     block[148:156] = b"%06o\0 " % sum(block[:512])
     return bytes(block) + END
