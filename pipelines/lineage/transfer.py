@@ -61,10 +61,14 @@ def import_artifacts(store: Store, source: Path) -> list[str]:
                 for member in tar:
                     _refuse(source, member)
                     taken += member.size
+                    if taken > source.stat().st_size:
+                        raise StoreError(f"{source}: {member.name!r}: states more bytes than are in the file")
                     require_space(store.root, taken)
                     _write(tar, member, Path(folder))
-        except (tarfile.TarError, EOFError, OSError) as error:
-            raise StoreError(f"{source}: not a whole tar file of artifacts: {error}") from None
+        except (tarfile.TarError, EOFError, OSError, ArithmeticError, ValueError, MemoryError, RecursionError) as error:
+            # the last four for headers that tarfile does not expect: numbers that are none, sizes of exabytes, chains
+            reason = str(error) or type(error).__name__
+            raise StoreError(f"{source}: not a whole tar file of artifacts: {reason}") from None
         incoming = Store(Path(folder))
         names = sorted(path.name for path in Path(folder).iterdir())
         records = {name: _verified(incoming, name, source) for name in names}
@@ -123,12 +127,20 @@ def _refuse(source: Path, member: tarfile.TarInfo) -> None:
 
 
 def _verified(incoming: Store, name: str, source: Path) -> Provenance:
-    artifact = incoming.get(name) if (incoming.root / name / RECORD).exists() else None
+    try:
+        artifact = incoming.get(name) if (incoming.root / name / RECORD).exists() else None
+        named = artifact is not None and fingerprint(artifact.provenance.identity) == name
+    except StoreError as error:
+        # without the advice to delete a folder, which is the temporary one
+        reason = str(error).removeprefix(f"{incoming.root}/").partition("; delete ")[0]
+        raise StoreError(f"{source}: {reason}; nothing was imported") from None
+    except (OSError, ValueError) as error:  # a file name that no disk has, a number that JSON has not
+        raise StoreError(f"{source}: {name}: damaged record ({error}); nothing was imported") from None
     if artifact is None:
         raise StoreError(f"{source}: {name}: has no {RECORD}; nothing was imported")
     record = artifact.provenance
     files = {path.relative_to(artifact.folder).as_posix() for path in artifact.folder.rglob("*") if path.is_file()}
-    if record.fingerprint != name or fingerprint(record.identity) != name or files != {*record.files, RECORD}:
+    if record.fingerprint != name or not named or files != {*record.files, RECORD}:
         raise StoreError(f"{source}: {name}: is not what its record says; nothing was imported")
     try:
         check_model_folder(artifact.folder)
