@@ -127,7 +127,8 @@ CASES = {
         written(**{**STATIC, "tokenizer": "wordpiece"}),
         (
             ":12: ",
-            "path_prediction needs a tokenizer with counts; wordpiece has mask, new_words; tokenizers that fit: words",
+            "path_prediction needs a tokenizer with counts; wordpiece has mask, new_words; tokenizers that fit: "
+            "maskable_words, words",
         ),
     ),
     "two strategies for one decision": Refused(

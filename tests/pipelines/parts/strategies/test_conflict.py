@@ -40,8 +40,9 @@ TOGETHER = {
     ),
     "partial_transfer": (
         "adapter chain_thaw discriminative frozen full gradual_unfreezing l2_to_start last_layer "
-        "progressive_transfer projected_attention recadam sequential_unfreezing"
+        "progressive_transfer projected_attention recadam sequential_unfreezing state_map"
     ),
+    "state_map": "partial_transfer",
 }
 """Strategy → those that may stand beside it."""
 
