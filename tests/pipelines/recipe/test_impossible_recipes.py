@@ -76,8 +76,8 @@ IMPOSSIBLE = {
     "variants as a list": Mistake(
         "variants:\n  hour: {general: {budget: {tokens: 16384}}}", "variants: [hour]", (":33", "variants", "mapping")
     ),
-    "8 bits of 8 bits": Mistake(*more_stages(INT8 + "  q2: {like: q, start: q}\n"), ("q2", "as they are served")),
-    "fine-tuning of 8 bits": Mistake(*more_stages(INT8 + "  q2: {like: classify, start: q}\n"), ("q2", "as they are served")),
+    "8 bits of 8 bits": Mistake(*more_stages(INT8 + "  q2: {like: q, start: q}\n"), ("q2", "as they are")),
+    "fine-tuning of 8 bits": Mistake(*more_stages(INT8 + "  q2: {like: classify, start: q}\n"), ("q2", "as they are")),
     "a start in a recipe that there is not": Mistake("start: general", "start: regmie/task", (":16", "'regmie'")),
     "a start outside the folder": Mistake("start: general", "start: ../good/general", (":16", "no recipe '../good'")),
     "a teacher outside the folder": Mistake("teacher: classify", "teacher: ../good/x", (":25", "no recipe '../good'")),
