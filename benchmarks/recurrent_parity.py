@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -205,5 +204,5 @@ def _write(path: Path, rows: Sequence[dict[str, str]]) -> Path:
     import pyarrow
     from pyarrow import parquet
 
-    parquet.write_table(pyarrow.Table.from_pylist([*itertools.chain(rows)]), path)
+    parquet.write_table(pyarrow.Table.from_pylist([*rows]), path)
     return path

@@ -30,6 +30,8 @@ Written by `python -m deploy.site.api` from the code: do not edit. [Cursus from 
 The argument `root` of every function is the folder of a project: `CURSUS_ROOT`, or the one around the current folder,
 when not given.
 """
+FIRST = ("run", "load", "compare", "lineage", "dataset")
+"""The functions in the order in which they are used."""
 
 
 def main() -> None:
@@ -52,10 +54,6 @@ def in_order() -> list[str]:
     for name, function in sorted(functions.items(), key=lambda one: FIRST.index(one[0])):
         names |= {name: None, str(function.__annotations__["return"]): None}
     return list(names | dict.fromkeys(cursus.__all__))
-
-
-FIRST = ("run", "load", "compare", "lineage", "dataset")
-"""The functions in the order in which they are used."""
 
 
 def _function(name: str) -> Iterator[str]:

@@ -23,14 +23,14 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import gelu
-from transformers import AutoModel, BertConfig
+from transformers import AutoModel
 from transformers.masking_utils import create_bidirectional_mask
 from transformers.modeling_outputs import BaseModelOutput
-from transformers.models.bert.modeling_bert import BertAttention, BertEmbeddings, BertLayer, BertPreTrainedModel
+from transformers.models.bert.modeling_bert import BertAttention
 
 from pipelines.networks.attention_free import register_architecture
-from pipelines.networks.entity_names import BEGINS
-from pipelines.networks.mentions import MentionMatcher, entity_table
+from pipelines.networks.entity_bert import EntityConfig, EntityModel, mention_matcher
+from pipelines.networks.mentions import entity_table
 from pipelines.networks.span_attention import CrossAttention
 from pipelines.vocabulary import Field
 
@@ -38,8 +38,8 @@ ALIGNED_ENTITIES = Field.of_channel("aligned_entities")
 """The channel of the entity that is aligned to each token, from 1; 0 for none."""
 
 
-class ErnieThuConfig(BertConfig):
-    """Dimensions of BERT, those of the aggregators, the graph, and the names of its entities."""
+class ErnieThuConfig(EntityConfig):
+    """Dimensions of BERT and of the aggregators, and the graph."""
 
     model_type = "ernie_thu"
 
@@ -48,18 +48,6 @@ class ErnieThuConfig(BertConfig):
     num_aggregators: int = 6
     """Number of layers over tokens and entities, above `num_hidden_layers` over tokens alone."""
     entity_size: int = 100
-    entity_heads: int = 4
-    names: list[list[int]] | None = None
-    """The tokens of each name."""
-    candidates: list[list[int]] | None = None
-    """The entities that each name may mention, indices from 0."""
-    priors: list[list[float]] | None = None
-    """The prior probability of each."""
-    facts: list[list[int]] | None = None
-    """Head, relation and tail of each fact, indices from 0."""
-    num_entities: int = 0
-    token_roles: list[int] | None = None
-    """What each token does (`entity_names.token_roles`)."""
 
 
 class EntityAligner(nn.Module):
@@ -70,7 +58,7 @@ class EntityAligner(nn.Module):
 
     def __init__(self, config: ErnieThuConfig) -> None:
         super().__init__()
-        self.matcher = MentionMatcher(config.names or [], config.token_roles or [BEGINS] * config.vocab_size)
+        self.matcher = mention_matcher(config)
         pairs = zip(config.candidates or [], config.priors or [], strict=True)
         best = [1 + entities[max(range(len(shares)), key=shares.__getitem__)] for entities, shares in pairs]
         # saved with the weights, which are meaningless for any other graph
@@ -115,7 +103,7 @@ class Aggregator(nn.Module):
         )
 
 
-class ErnieThuModel(BertPreTrainedModel):
+class ErnieThuModel(EntityModel):
     """The backbone."""
 
     config_class = ErnieThuConfig
@@ -127,18 +115,10 @@ class ErnieThuModel(BertPreTrainedModel):
 
     def __init__(self, config: ErnieThuConfig) -> None:
         super().__init__(config)
-        self.embeddings = BertEmbeddings(config)
-        self.layers = nn.ModuleList(BertLayer(config, layer_idx=at) for at in range(config.num_hidden_layers))
         self.aligner = EntityAligner(config)
         self.aggregators = nn.ModuleList(Aggregator(config) for _ in range(config.num_aggregators))
         self.register_buffer("entities", entity_table(config.facts or [], config.num_entities, config.entity_size))
         self.post_init()  # type: ignore[no-untyped-call]  # transformers does not type it
-
-    def get_input_embeddings(self) -> nn.Module:
-        return self.embeddings.word_embeddings
-
-    def set_input_embeddings(self, value: nn.Module) -> None:
-        self.embeddings.word_embeddings = value  # type: ignore[assignment]  # transformers assigns any module
 
     def forward(
         self,

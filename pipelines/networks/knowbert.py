@@ -27,43 +27,29 @@ from math import sqrt
 
 import torch
 from torch import Tensor, nn
-from transformers import AutoModel, BertConfig
+from transformers import AutoModel
 from transformers.masking_utils import create_bidirectional_mask
 from transformers.modeling_outputs import BaseModelOutput
-from transformers.models.bert.modeling_bert import BertEmbeddings, BertLayer, BertPreTrainedModel
 
 from pipelines.networks.attention_free import register_architecture
-from pipelines.networks.entity_names import BEGINS
-from pipelines.networks.mentions import MentionMatcher, entity_table
+from pipelines.networks.entity_bert import EntityConfig, EntityModel, mention_matcher
+from pipelines.networks.mentions import entity_table
 from pipelines.networks.span_attention import SpanAttention
 from pipelines.networks.zen import Matches
 
 
-class KnowBertConfig(BertConfig):
-    """Dimensions of BERT, those of the knowledge attention, the graph, and the names of its entities."""
+class KnowBertConfig(EntityConfig):
+    """Dimensions of BERT and of the knowledge attention, and the graph."""
 
     model_type = "knowbert"
 
     after: int = 1
     """Number of layers below the knowledge attention."""
-    entity_size: int = 200
-    entity_heads: int = 4
     entity_intermediate_size: int = 1024
     linker_size: int = 100
     """Width of the hidden layer of the linker."""
     threshold: float | None = None
     """Score from which a candidate counts; None: all count."""
-    names: list[list[int]] | None = None
-    """The tokens of each name."""
-    candidates: list[list[int]] | None = None
-    """The entities that each name may mention, indices from 0."""
-    priors: list[list[float]] | None = None
-    """The prior probability of each."""
-    facts: list[list[int]] | None = None
-    """Head, relation and tail of each fact, indices from 0."""
-    num_entities: int = 0
-    token_roles: list[int] | None = None
-    """What each token does (`entity_names.token_roles`)."""
 
 
 class KnowledgeAttention(nn.Module):
@@ -125,7 +111,7 @@ class KnowledgeAttention(nn.Module):
         return meant if self.null is None else torch.where(some, meant, self.null)
 
 
-class KnowBertModel(BertPreTrainedModel):
+class KnowBertModel(EntityModel):
     """The backbone."""
 
     config_class = KnowBertConfig
@@ -133,17 +119,9 @@ class KnowBertModel(BertPreTrainedModel):
 
     def __init__(self, config: KnowBertConfig) -> None:
         super().__init__(config)
-        self.embeddings = BertEmbeddings(config)
-        self.layers = nn.ModuleList(BertLayer(config, layer_idx=at) for at in range(config.num_hidden_layers))
-        self.matcher = MentionMatcher(config.names or [], config.token_roles or [BEGINS] * config.vocab_size)
+        self.matcher = mention_matcher(config)
         self.knowledge = KnowledgeAttention(config)
         self.post_init()  # type: ignore[no-untyped-call]  # transformers does not type it
-
-    def get_input_embeddings(self) -> nn.Module:
-        return self.embeddings.word_embeddings
-
-    def set_input_embeddings(self, value: nn.Module) -> None:
-        self.embeddings.word_embeddings = value  # type: ignore[assignment]  # transformers assigns any module
 
     def forward(
         self,

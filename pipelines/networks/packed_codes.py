@@ -1,4 +1,4 @@
-"""Codes of 8, 4, 3 or 2 bits, packed into bytes without gaps."""
+"""Codes of 8, 4, 3, 2 bits or one, packed into bytes without gaps."""
 
 from __future__ import annotations
 

@@ -10,29 +10,14 @@ from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import linear, pad
+from torch.nn.functional import linear
 from transformers.pytorch_utils import Conv1D
 
+from pipelines.networks.packed_codes import pack_codes, packed_columns, unpack_codes
 from pipelines.networks.projections import axis_of
 from pipelines.networks.stored_form import StoredForm
 
-BYTE = 8
-"""Bits."""
 FLOAT_BITS = 32
-
-
-def packed_bits(bits: Tensor) -> Tensor:
-    """uint8 [⌈N / 8⌉]: `bits` bool [N], the first in the lowest bit of each byte."""
-    whole = pad(bits.to(torch.uint8), (0, -len(bits) % BYTE)).view(-1, BYTE)
-    shifts = torch.arange(BYTE, dtype=torch.uint8, device=bits.device)
-    return (whole << shifts).sum(1, dtype=torch.int32).to(torch.uint8)
-
-
-def unpacked_bits(packed: Tensor, count: int) -> Tensor:
-    """bool [count]: the inverse of `packed_bits`."""
-    shifts = torch.arange(BYTE, dtype=torch.uint8, device=packed.device)
-    bits: Tensor = (packed[:, None] >> shifts) & 1
-    return bits.flatten()[:count].bool()
 
 
 def zeros_of(weight: Tensor) -> int:
@@ -63,13 +48,13 @@ class SparseLinear(StoredForm):
 
     def stored(self) -> dict[str, Tensor]:
         nonzero = self.weight != 0
-        return {"nonzero": packed_bits(nonzero.flatten()), "values": self.weight[nonzero]}
+        return {"nonzero": pack_codes(nonzero.to(torch.uint8).view(1, -1), 1)[0], "values": self.weight[nonzero]}
 
     def restore(self, stored: Mapping[str, Tensor]) -> None:
         size = self.weight.numel()
-        if len(stored["nonzero"]) != -(-size // BYTE):
+        if len(stored["nonzero"]) != packed_columns(size, 1):
             raise ValueError(f"{len(stored['nonzero'])} bytes of bits for {size} weights")
-        nonzero = unpacked_bits(stored["nonzero"], size)
+        nonzero = unpack_codes(stored["nonzero"][None], 1, size)[0].bool()
         if int(nonzero.sum()) != len(stored["values"]):
             raise ValueError(f"{len(stored['values'])} values for {int(nonzero.sum())} weights that are not zero")
         flat = torch.zeros(size, dtype=self.weight.dtype, device=self.weight.device)

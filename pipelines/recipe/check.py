@@ -31,6 +31,7 @@ from pipelines.recipe.supply import check_supply, finds_words
 from pipelines.recipe.tables import TASK_TEXT, is_task, setting_of, task_words, unknown_word
 from pipelines.recipe.teacher_shapes import check_match
 from pipelines.recipe.teaching import check_teacher
+from pipelines.recipe.token_types import written_types
 from pipelines.recipe.tokenizing import check_vocabulary
 from pipelines.task_families import TaskFamily
 from pipelines.task_families.encoding import MULTIPLE
@@ -228,9 +229,7 @@ def _check_backbone(stage: Stage) -> Problem | None:
                     f"and this one ({stage.backbone.label}) is not; backbones that fit: {fits}",
                 )
     types = stage.backbone.token_types
-    written = [("corruption", one.name, one.token_types) for one in stage.corruption]
-    written.append(("head", stage.head.name, getattr(stage.head, "type_count", 0)))  # where the head writes some
-    if beyond := next((one for one in written if one[2] > types), None):
+    if beyond := next((one for one in written_types(stage) if one[2] > types), None):
         key, part, number = beyond
         return (
             key,

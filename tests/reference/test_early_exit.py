@@ -27,7 +27,7 @@ from pipelines.task_families import TaskFamily
 from pipelines.training.metrics_log import read_metrics
 from pipelines.training.ranks.run import run
 from pipelines.vocabulary import Field, Signal
-from tests.pipelines.training.small_recipe import masked_lm_stage, recipe_of
+from tests.pipelines.training.small_recipe import CLASSIFY, masked_lm_stage, recipe_of
 from tests.steps import job_of, library_of, plan_of
 
 LAYERS, CLASSES = 4, 3
@@ -137,16 +137,8 @@ RECIPE = recipe_of(
     "leaving",
     "arXiv:2004.12993",
     masked_lm_stage(tokens=2048, positions=32, batch_tokens=512),
+    CLASSIFY,
     """\
-  classify:
-    kind: finetune
-    start: general
-    corpus: task
-    head: sequence_classification
-    objective: cross_entropy
-    strategy: full
-    optimizer: {lr: 1.0e-3, precision: 32-true}
-    budget: {epochs: 1, batch_texts: 4, length: 32}
   leaving:
     like: classify
     start: classify

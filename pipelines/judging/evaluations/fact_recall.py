@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from pydantic import Field as Option
-from pydantic import field_validator
 
-from pipelines.errors import DataError, RecipeError
+from pipelines.errors import RecipeError
 from pipelines.judging.certainty.resampling import RESAMPLES, interval
 from pipelines.judging.evaluations import Evaluation
 from pipelines.judging.evaluations.forward_passes import EvaluationSize, ForwardPasses
 from pipelines.judging.figures import RecordedFigure, quotient
 from pipelines.networks.entity_graph import name_of, read_graph
-from pipelines.shipped import own_or_shipped
+from pipelines.networks.graph_files import GraphFiles, graph_paths
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
@@ -54,31 +53,15 @@ class FactRecallEvaluation(Evaluation, name="fact_recall"):
     judges = "language models"
     needs_signals = frozenset({Signal.MASKED_LOGITS})
 
-    graphs: tuple[Path, ...] = Option(min_length=1)
+    graphs: GraphFiles = Option(min_length=1)
     """UTF-8 files of tab-separated lines of subject, predicate and object, or of a term and the term that it is a kind
     of. Relative to the current directory, or else to what is shipped."""
     facts: int = Option(500, ge=1, le=10_000_000)
     """Facts that every model reads, the same for all: a random sample if the graph has more."""
 
-    @field_validator("graphs", mode="before")
-    @classmethod
-    def _listed(cls, value: Any) -> Any:
-        return value if isinstance(value, (list, tuple)) else [value]
-
-    @field_validator("graphs")
-    @classmethod
-    def _are_graphs(cls, value: tuple[Path, ...]) -> tuple[Path, ...]:
-        paths = tuple(own_or_shipped(one) for one in value)
-        if all(one.is_file() for one in paths):  # a missing file is refused where the recipe is
-            try:
-                read_graph(paths)
-            except DataError as error:
-                raise ValueError(str(error)) from None
-        return value
-
     @property
     def reads_files(self) -> tuple[Path, ...]:
-        return tuple(own_or_shipped(one) for one in self.graphs)
+        return graph_paths(self.graphs)
 
     @classmethod
     def figures(cls, family: TaskFamily) -> Sequence[RecordedFigure]:

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
-from pipelines.errors import DataError, RecipeError
+from pipelines.errors import RecipeError
 from pipelines.networks.entity_graph import read_graph, senses_of_names
 from pipelines.networks.entity_names import names_in_tokens, token_roles
+from pipelines.networks.graph_files import GraphFiles, graph_paths
 from pipelines.parts.backbones import Backbone
-from pipelines.shipped import own_or_shipped
 from pipelines.vocabulary import Ability
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class GraphReading(Backbone):
     Entities have vectors by TransE on the graph, which do not train.
     """
 
-    graphs: tuple[Path, ...] = Field(
+    graphs: GraphFiles = Field(
         (
             Path("recipes/knowledge/kinds_of_words.tsv"),
             Path("recipes/knowledge/scientific_terms.tsv"),
@@ -59,22 +59,6 @@ class GraphReading(Backbone):
     positions: int = Field(512, gt=0)
     """Maximum sequence length in tokens."""
 
-    @field_validator("graphs", mode="before")
-    @classmethod
-    def _listed(cls, value: Any) -> Any:
-        return value if isinstance(value, (list, tuple)) else [value]
-
-    @field_validator("graphs")
-    @classmethod
-    def _are_graphs(cls, value: tuple[Path, ...]) -> tuple[Path, ...]:
-        paths = tuple(own_or_shipped(one) for one in value)
-        if all(one.is_file() for one in paths):  # a missing file is refused where the recipe is
-            try:
-                read_graph(paths)
-            except DataError as error:
-                raise ValueError(str(error)) from None
-        return value
-
     @model_validator(mode="after")
     def _divides(self) -> Self:
         for width, heads in (("hidden_size", "num_attention_heads"), ("entity_size", "entity_heads")):
@@ -84,7 +68,7 @@ class GraphReading(Backbone):
 
     @property
     def reads_files(self) -> tuple[Path, ...]:
-        return tuple(own_or_shipped(one) for one in self.graphs)
+        return graph_paths(self.graphs)
 
     @property
     def offers(self) -> frozenset[Ability]:

@@ -9,12 +9,12 @@ a magnitude here).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from pipelines.errors import RecipeError
-from pipelines.parts.compressions import Calibration
+from pipelines.parts.compressions import Calibration, Compression
 from pipelines.vocabulary import Field
 
 if TYPE_CHECKING:
@@ -23,6 +23,31 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
     from pipelines.networks.gates import GatedUnits
+
+
+class OrderedPruning(Compression):
+    """Base class of compressions that remove the units whose gates the loss depends on least."""
+
+    order: Literal["importance", "random"] = "importance"
+    """Which units go first; `random` is drawn by the stage's seed, as a baseline."""
+
+    @property
+    def needs_gradients(self) -> bool:
+        return self.order == "importance"
+
+    @property
+    def draws(self) -> bool:
+        return True
+
+    def scores(
+        self, network: PreTrainedModel, sites: Sequence[GatedUnits], masks: Sequence[Tensor], calibration: Calibration,
+        random: np.random.Generator,
+    ) -> list[NDArray[np.float64]]:  # fmt: skip
+        """For each of `sites` [units]: the importance of its units in the network whose gates are `masks`, or numbers
+        drawn by `random`; the lowest go first."""
+        if self.order == "importance":
+            return gate_importance(network, sites, masks, calibration)
+        return [random.random(one.count) for one in sites]
 
 
 def gate_importance(

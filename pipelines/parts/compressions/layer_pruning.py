@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from pydantic import Field
@@ -10,7 +10,8 @@ from pydantic import Field
 from pipelines.errors import RecipeError
 from pipelines.networks.shape import NetworkShape
 from pipelines.parts.architectures import Architecture
-from pipelines.parts.compressions import Calibration, Compression, Level, Shrunk
+from pipelines.parts.compressions import Calibration, Level, Shrunk
+from pipelines.parts.compressions.gate_importance import OrderedPruning, remove_least
 from pipelines.parts.compressions.select_layers import SelectLayers
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from pipelines.networks.stored_size import StoredSize
 
 
-class LayerPruning(Compression, name="layer_pruning"):
+class LayerPruning(OrderedPruning, name="layer_pruning"):
     """Remove the layers of the backbone that change the loss least; embeddings and head stay.
 
     A gate ξ weighs what a layer adds, x + ξ (f(x) − x) for its f(x); its importance is E|∂L/∂ξ| over the examples of
@@ -34,16 +35,6 @@ class LayerPruning(Compression, name="layer_pruning"):
 
     share: float = Field(0.5, gt=0, le=1)
     """Share of the layers to keep, at least one layer."""
-    order: Literal["importance", "random"] = "importance"
-    """Which layers go first; `random` is drawn by the stage's seed, as a baseline."""
-
-    @property
-    def needs_gradients(self) -> bool:
-        return self.order == "importance"
-
-    @property
-    def draws(self) -> bool:
-        return True
 
     def shape_after(self, shape: NetworkShape) -> NetworkShape:
         return shape if shape.layers is None else shape._replace(layers=self._number(shape.layers))
@@ -63,17 +54,12 @@ class LayerPruning(Compression, name="layer_pruning"):
         """The layers to keep, in their order."""
         import torch
 
-        from pipelines.parts.compressions.gate_importance import gate_importance, remove_least
-
         layers = self._layers(network)
         left = self._number(len(layers))
         masks = [torch.ones(1) for _ in layers]
         random = np.random.default_rng([calibration.seed, 8])
         for keep in reversed(range(left, len(layers))):
-            if self.order == "importance":
-                scores = gate_importance(network, layers, masks, calibration)
-            else:
-                scores = [random.random(1) for _ in layers]
+            scores = self.scores(network, layers, masks, calibration, random)
             remove_least(masks, scores, keep, least=0)
         return [number for number, mask in enumerate(masks) if bool(mask.all())]
 

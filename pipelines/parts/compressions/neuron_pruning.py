@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from pydantic import Field, PositiveInt
 
 from pipelines.errors import RecipeError
-from pipelines.parts.compressions import Calibration, Change, Compression, Level
+from pipelines.parts.compressions import Calibration, Change, Level
+from pipelines.parts.compressions.gate_importance import OrderedPruning, remove_least
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from pipelines.networks.stored_size import StoredSize
 
 
-class NeuronPruning(Compression, name="neuron_pruning"):
+class NeuronPruning(OrderedPruning, name="neuron_pruning"):
     """Remove the inner neurons of the feed-forward sub-layers that change the loss least, over all layers together:
     bytes and operations fall.
 
@@ -36,16 +37,6 @@ class NeuronPruning(Compression, name="neuron_pruning"):
     """Share of the neurons to keep, over all layers."""
     rounds: PositiveInt = 5
     """Number of times that the importance is computed."""
-    order: Literal["importance", "random"] = "importance"
-    """Which neurons go first; `random` is drawn by the stage's seed, as a baseline."""
-
-    @property
-    def needs_gradients(self) -> bool:
-        return self.order == "importance"
-
-    @property
-    def draws(self) -> bool:
-        return True
 
     def size_after(self, size: StoredSize) -> StoredSize:
         return size._replace(feed_forward=size.feed_forward * self.share)
@@ -55,7 +46,6 @@ class NeuronPruning(Compression, name="neuron_pruning"):
 
         from pipelines.networks.gates import Neurons
         from pipelines.networks.projections import width_of
-        from pipelines.parts.compressions.gate_importance import gate_importance, remove_least
 
         assert calibration is not None
         layers = self._layers(network)
@@ -65,10 +55,7 @@ class NeuronPruning(Compression, name="neuron_pruning"):
         to_remove = total - max(len(sites), round(total * self.share))
         random = np.random.default_rng([calibration.seed, 7])
         for number in range(1, self.rounds + 1):
-            if self.order == "importance":
-                scores = gate_importance(network, sites, masks, calibration)
-            else:
-                scores = [random.random(one.count) for one in sites]
+            scores = self.scores(network, sites, masks, calibration, random)
             remove_least(masks, scores, total - round(to_remove * number / self.rounds))
         return {
             one.path: {"width": int(mask.sum()), "kept": _hexadecimal(mask)}

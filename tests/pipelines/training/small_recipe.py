@@ -48,6 +48,18 @@ def recipe_of(name: str, paper: str, *stages: str) -> str:
     return f"name: {name}\npaper: {paper}\nstages:\n" + "".join(stages)
 
 
+CLASSIFY = """\
+  classify:
+    kind: finetune
+    start: general
+    corpus: task
+    head: sequence_classification
+    objective: cross_entropy
+    strategy: full
+    optimizer: {lr: 1.0e-3, precision: 32-true}
+    budget: {epochs: 1, batch_texts: 4, length: 32}
+"""
+"""A stage of labels after `general`, in a few steps."""
 GENERAL = recipe_of("small", "arXiv:1810.04805", masked_lm_stage(tokens=102400))
 """One stage."""
 RECIPE = recipe_of(

@@ -12,22 +12,14 @@ from pipelines.lineage.provenance import DataSource
 from pipelines.models.opening import open_model
 from pipelines.recipe.job import Job
 from tests.pipelines.training.computed_stages import computed
-from tests.pipelines.training.small_recipe import masked_lm_stage, recipe_of
+from tests.pipelines.training.small_recipe import CLASSIFY, masked_lm_stage, recipe_of
 
 RECIPE = recipe_of(
     "ranked",
     "arXiv:1811.00641",
     masked_lm_stage(tokens=1024, positions=32, batch_tokens=512),
+    CLASSIFY,
     """\
-  classify:
-    kind: finetune
-    start: general
-    corpus: task
-    head: sequence_classification
-    objective: cross_entropy
-    strategy: full
-    optimizer: {lr: 1.0e-3, precision: 32-true}
-    budget: {epochs: 1, batch_texts: 4, length: 32}
   ranked:
     like: classify
     kind: compress

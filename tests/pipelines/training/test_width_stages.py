@@ -20,7 +20,7 @@ from pipelines.training.metrics_log import read_metrics
 from pipelines.training.ranks.run import run
 from tests.pipelines.recipe.mistakes import check_refusal, refusal
 from tests.pipelines.recipe.recipe_texts import labelled
-from tests.pipelines.training.small_recipe import masked_lm_stage, recipe_of
+from tests.pipelines.training.small_recipe import CLASSIFY, masked_lm_stage, recipe_of
 from tests.steps import job_of, library_of, plan_of
 
 WIDTHS = "  widths: {{like: answer, start: answer, {}objective: match_widths}}"
@@ -50,16 +50,8 @@ RECIPE = recipe_of(
     "narrowing",
     "arXiv:2004.04037",
     masked_lm_stage(tokens=2048, positions=32, batch_tokens=512),
+    CLASSIFY,
     """\
-  classify:
-    kind: finetune
-    start: general
-    corpus: task
-    head: sequence_classification
-    objective: cross_entropy
-    strategy: full
-    optimizer: {lr: 1.0e-3, precision: 32-true}
-    budget: {epochs: 1, batch_texts: 4, length: 32}
   ordered:
     like: classify
     kind: compress

@@ -11,7 +11,8 @@ from transformers import PreTrainedTokenizerFast
 
 from pipelines.errors import RecipeError
 from pipelines.models.opening import count_weights
-from pipelines.networks.sparse_weights import SparseLinear, packed_bits, unpacked_bits
+from pipelines.networks.packed_codes import pack_codes, unpack_codes
+from pipelines.networks.sparse_weights import SparseLinear
 from pipelines.parts.architectures import Architecture
 from pipelines.parts.compressions.magnitude_pruning import MagnitudePruning
 from pipelines.parts.compressions.sparse_storage import SparseStorage
@@ -20,11 +21,12 @@ from tests.pipelines.parts.compressions.test_select_layers import body
 
 @pytest.mark.parametrize("count", [1, 7, 8, 9, 1000])
 def test_unpacking_is_the_exact_inverse_of_packing(count: int) -> None:
-    bits = torch.rand(count, generator=torch.Generator().manual_seed(count)) < 0.4
-    packed = packed_bits(bits)
-    assert packed.dtype is torch.uint8 and len(packed) == -(-count // 8)
-    assert torch.equal(unpacked_bits(packed, count), bits)
-    assert [int(one) for one in packed_bits(torch.tensor([True, False, False, True, *[False] * 4, True]))] == [9, 1]
+    bits = (torch.rand(1, count, generator=torch.Generator().manual_seed(count)) < 0.4).to(torch.uint8)
+    packed = pack_codes(bits, 1)
+    assert packed.dtype is torch.uint8 and packed.shape[1] == -(-count // 8)
+    assert torch.equal(unpack_codes(packed, 1, count), bits)
+    nine = torch.tensor([[1, 0, 0, 1, *[0] * 4, 1]], dtype=torch.uint8)
+    assert pack_codes(nine, 1)[0].tolist() == [9, 1]
 
 
 @pytest.mark.parametrize("architecture", [one.name for one in Architecture.all() if one.name != "xlnet"])
