@@ -191,7 +191,7 @@ def test_a_mistake_in_the_form_is_refused_with_what_was_meant(
     assert {"hour", "minilm"} <= choose(page, "Variants", "minilm")
     page.screenshot(path=screenshots / "2-chosen.png", full_page=True)
     page.get_by_role("button", name="Submit").click()
-    page.get_by_text("'minilm' is not one of the choices. Known: hour.").wait_for()
+    page.get_by_text("'minilm' is not one of the choices. Known: hour, short_then_full.").wait_for()
     page.screenshot(path=screenshots / "3-refused.png")
     open_form(page, servers, "claim")
     shown = choose(page, "Claim", "adapter/within_a_point")

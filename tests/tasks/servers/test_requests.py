@@ -29,7 +29,11 @@ def client(servers: Services) -> Iterator[SyncPrefectClient]:
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("regime/regime", {"dataset": "smal"}, "'smal' is not one of the choices. Did you mean 'small'?"),
-    ("regime/nightly", {"recipe": "bert", "variants": ["minilm"]}, "'minilm' is not one of the choices. Known: hour."),
+    (
+        "regime/nightly",
+        {"recipe": "bert", "variants": ["minilm"]},
+        "'minilm' is not one of the choices. Known: hour, short_then_full.",
+    ),
     ("stage/stage", {"stage": "genral"}, "'genral' is not one of the choices. Did you mean 'general'?"),
     ("stage/stage", {}, "'stage' is a required property"),
     ("claim/claim", {"claim": "crf/entity"}, "'crf/entity' is not one of the choices. Did you mean 'crf/entities'?"),
