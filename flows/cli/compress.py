@@ -44,7 +44,7 @@ def compress(
         str | None,
         typer.Argument(
             help="A stage, a registered model, a fingerprint's first digits, or the folder of a Hugging Face "
-            "classifier; the dataset's champion, or else its latest model, when not given.",
+            "classifier; when not given, the dataset's champion, or else its latest model, as it was before compression.",
             autocompletion=model_names,
         ),
     ] = None,

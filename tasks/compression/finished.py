@@ -61,20 +61,39 @@ def _unfit(model: Provenance, records: Mapping[str, Provenance]) -> str | None:
         return f"was trained on plain text ({model.kind}) and answers no task; name a model that does"
     if model.identity["stage"].get("lines"):
         return "answers several tasks; routes compress a model of one: fine-tune one for the task first"
-    record: Provenance | None = model
-    while record is not None:
-        if compressed := record.identity["stage"].get("compression"):
-            of = records.get(record.parents.get("start", ""))
-            instead = f": {label(of)} {of.fingerprint[:8]}" if of is not None else ""
-            return (
-                f"is itself compressed ({', '.join(str(one['name']) for one in compressed)} in stage {label(record)}); "
-                f"compress the model that it was made of{instead}"
-            )
-        record = records.get(record.parents.get("start", ""))
+    made_of, compressed = _whole(model, records)
+    if compressed:
+        stage, names = compressed
+        return (
+            f"is itself compressed ({', '.join(names)} in stage {stage}); compress the model that it was made of: "
+            f"{label(made_of)} {made_of.fingerprint[:8]}"
+        )
     others = sorted(set(model.parents) - set(ROLES))
     if others:
         return f"reads other models ({', '.join(others)}), which a smaller one would still need; no route removes them"
     return None
+
+
+def _whole(model: Provenance, records: Mapping[str, Provenance]) -> tuple[Provenance, tuple[str, list[str]] | None]:
+    """The model that `model` was compressed from, through all compressions, and the stage of the latest one with the
+    names of its compressions; `model` itself and None if nothing was compressed."""
+    latest: tuple[str, list[str]] | None = None
+    whole, record = model, model
+    while True:
+        compressed = record.identity["stage"].get("compression")
+        start = records.get(record.parents.get("start", ""))
+        if compressed:
+            latest = latest or (label(record), [str(one["name"]) for one in compressed])
+            whole = start or record
+        if start is None:
+            return whole, latest
+        record = start
+
+
+def uncompressed(store: Store, fingerprint: str) -> Provenance:
+    """The model that a model was compressed from, through all compressions; itself if it is not compressed."""
+    records = ancestry(store, fingerprint)
+    return _whole(records[fingerprint], records)[0]
 
 
 def _names(model: Provenance, records: Mapping[str, Provenance]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from pipelines.components import did_you_mean
 from pipelines.corpora.settings.dataset import load_settings
 from pipelines.errors import CursusError
 from pipelines.lineage.store import Store
+from pipelines.messages.translation import message
 from pipelines.networks.folder import read_json
 from pipelines.recipe.folders import RecipeFolders
 from pipelines.recipe.routes import (
@@ -25,12 +26,12 @@ from pipelines.recipe.routes import (
 )
 from pipelines.serving.runtimes import runtimes_by_name
 from pipelines.task_families.labelled_tables import MAIN
-from tasks.compression.finished import finished_model
+from tasks.compression.finished import finished_model, uncompressed
 from tasks.compression.foreign import FAMILIES, ForeignClassifier, is_foreign
 from tasks.datasets.libraries import recipes_for, setting_of_dataset
 from tasks.datasets.planning import Request, resolve_request, store_folder
 from tasks.datasets.prepared import Prepared
-from tasks.models.ancestry import resolve
+from tasks.models.ancestry import label, resolve
 from tasks.models.default import default_model
 
 SUITE: tuple[Mapping[str, Any], ...] = ({"name": "scores"}, {"name": "saved_size"}, {"name": "served_forms"})
@@ -104,8 +105,8 @@ def compression_request(
     runtimes: Sequence[str] = (),
 ) -> CompressionRequest:
     """The request to compress `model`: a registered model, a stage, the first digits of a fingerprint, the folder of a
-    Hugging Face classifier, or, for None, the model that `cursus predict` would use. `named` are routes, all that fit
-    if empty; `runtimes` those to measure beside torch, all of the machine if empty.
+    Hugging Face classifier, or, for None, the model that `cursus predict` would use, before it was compressed. `named`
+    are routes, all that fit if empty; `runtimes` those to measure beside torch, all of the machine if empty.
 
     Raises CursusError where no route fits, for an unknown model, dataset, route or runtime, and for a folder that holds
     no classifier that routes can start from.
@@ -135,7 +136,13 @@ def _stored(root: Path, model: str | None, dataset: str | None) -> ModelToCompre
     store = Store(store_folder(root))
     if model is None:
         chosen = default_model(root, store, dataset)
-        fingerprint, title = chosen.fingerprint, f"{chosen.why} {chosen.fingerprint[:8]}"
+        whole = uncompressed(store, chosen.fingerprint)
+        fingerprint, title = whole.fingerprint, f"{chosen.why} {chosen.fingerprint[:8]}"
+        if fingerprint != chosen.fingerprint:
+            title = message(
+                "{stage} {fingerprint}, which {title} was compressed from",
+                stage=label(whole), fingerprint=fingerprint[:8], title=title,
+            )  # fmt: skip
     else:
         fingerprint = resolve(root, store, model)[1]
         title = fingerprint[:8] if fingerprint.startswith(model) else f"{model} {fingerprint[:8]}"

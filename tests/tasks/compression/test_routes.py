@@ -13,7 +13,7 @@ from pipelines.recipe.plan import plan
 from pipelines.recipe.problems import Setting
 from pipelines.recipe.routes import REPORT, TEACHER, Route, RoutesOver, fitting, read_routes, with_earlier
 from pipelines.task_families import TaskFamily
-from tasks.compression.finished import finished_model
+from tasks.compression.finished import finished_model, uncompressed
 from tasks.compression.request import SUITE
 from tests.steps import RECIPES
 from tests.tasks.compression.finished_models import SOURCES, finished
@@ -71,7 +71,10 @@ def test_a_route_that_does_not_fit_a_model_is_named_with_the_reason(tmp_path: Pa
             "small",
             "is itself compressed (select_layers in stage small); compress the model that it was made of: classify",
         ),
-        ("int8", "is itself compressed (dynamic_int8 in stage int8)"),
+        (
+            "int8",
+            "is itself compressed (dynamic_int8 in stage int8); compress the model that it was made of: classify",
+        ),
         ("domain", "was trained on plain text (adapt_domain) and answers no task"),
     ],
 )
@@ -80,6 +83,14 @@ def test_a_model_that_no_route_starts_from_is_refused(label: str, reason: str, t
     with pytest.raises(CursusError) as caught:
         finished_model(store, made[label])
     assert reason in str(caught.value) and made[label][:8] in str(caught.value)
+
+
+@pytest.mark.parametrize("label", ["int8", "small", "classify@0"])
+def test_the_model_that_a_compressed_one_was_made_of_is_one_that_routes_start_from(label: str, tmp_path: Path) -> None:
+    store, made = finished(tmp_path, "regime")
+    whole = uncompressed(store, made[label])
+    assert whole.stage == "classify"
+    assert finished_model(store, whole.fingerprint).fingerprint == whole.fingerprint
 
 
 def written(folder: Path, **files: str) -> RecipeFolders:
