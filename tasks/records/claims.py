@@ -4,6 +4,7 @@ docs/claims/<recipe>.<claim>.<data>.json   one record, written after a measureme
                                            claim about several datasets are joined by `+`, variants of the recipe follow
 docs/claims/<form>.svg                     all claims of a form, generated from their records
 docs/claims/explanations.yaml              why claims were not reproduced, written by hand
+docs/published.yaml                        which published figures were compared with a source, written by hand
 docs/claims.md                             generated from all records, their explanations, and what has changed since
 
 python -m tasks.records.claims             # writes page and drawings again
@@ -39,6 +40,7 @@ from tasks.records.explanations import read_explanations
 from tasks.records.fairness import fairness_record, training_record
 from tasks.records.measured_claim import MeasuredClaim
 from tasks.records.measurements import cost_record, dataset_record, named_records, read_records, write_record
+from tasks.records.published import published_sentence, read_published, with_corrections
 from tasks.records.standings import measured_definitions, standing
 
 RECORDS = Path("docs/claims")
@@ -228,11 +230,13 @@ def _examples(prepared: Prepared, part: Measurement) -> dict[str, int]:
 def render_page(root: Path) -> str:
     """The text of docs/claims.md, from the records, their explanations, and what has changed since each.
 
-    Raises RecipeError for explanations that cannot be read.
+    Raises RecipeError for explanations, or comparisons of published figures, that cannot be read.
     """
-    records = named_records(root / RECORDS)
+    published = read_published(root)
+    records = with_corrections(named_records(root / RECORDS), published)
     standings = {name: standing(root, one) for name, one in records.items()}
-    return render_claims(records, standings, read_explanations(root / RECORDS))
+    sentence = published_sentence(records.values(), published)
+    return render_claims(records, standings, read_explanations(root / RECORDS), sentence)
 
 
 def write_drawings(root: Path) -> None:

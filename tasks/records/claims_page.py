@@ -28,7 +28,6 @@ chance* that no side is surely above the better answer that reads no text: the m
 table, or of the test table. TF-IDF is shown beside them, and decides nothing. A verdict is that of one claim alone;
 *p (Holm)* is corrected for all claims of this page together, and says where a verdict is not certain among so many.
 Each that was not reproduced is [explained](#not-reproduced-and-why).
-The published figures were noted without access to the papers: look them up before you quote them.
 """
 OTHER_FORMS = """\
 ## Other forms and figures
@@ -50,16 +49,20 @@ METRIC_COLUMNS = ("claim", "metric", "baseline", "system", "effect [95 %]")
 
 
 def render_claims(
-    named: Mapping[str, Mapping[str, Any]], standings: Mapping[str, Standing], explanations: Mapping[str, str]
+    named: Mapping[str, Mapping[str, Any]],
+    standings: Mapping[str, Standing],
+    explanations: Mapping[str, str],
+    published: str,
 ) -> str:
-    """The text of the page, of records by their names; `standings` and `explanations` are by the same names."""
+    """The text of the page, of records by their names; `standings` and `explanations` are by the same names,
+    `published` says what is known of the published figures."""
     records = [*named.values()]
     adjusted = adjusted_p_values(records)
     tested = list(zip(records, map(adjusted_text, records, adjusted), strict=True))
     pairs = [record for record in records if "effect" in record]
     others = [record for record in records if "contrasts" in record]
     rows = (_pair(record, text) for record, text in tested if "effect" in record)
-    lines = [HEADER, *summary(records), *_table(PAIR_COLUMNS, rows), *_images(pairs)]
+    lines = [f"{HEADER}{published}\n", *summary(records), *_table(PAIR_COLUMNS, rows), *_images(pairs)]
     if others:
         lines += [
             "",
