@@ -44,7 +44,7 @@ def compress(
         str | None,
         typer.Argument(
             help="A stage, a registered model, a fingerprint's first digits, or the folder of a Hugging Face "
-            "classifier; when not given, the dataset's champion, or else its latest model, as it was before compression.",
+            "classifier; when not given, the dataset's champion, or else its latest model, before its compression.",
             autocompletion=model_names,
         ),
     ] = None,
