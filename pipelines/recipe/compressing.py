@@ -40,6 +40,12 @@ def check_compression(stage: Stage, resolve: Callable[[str], Stage]) -> Problem 
                 f"{compression.name} would renumber or remove what {coarser.name} has changed; the order is layers, "
                 f"widths, attention heads, single weights, bits or a sparse file: apply {compression.name} first",
             )
+        if stored := next((one for one in stage.compression[:position] if one.level is Level.BITS), None):
+            return (
+                "compression",
+                f"{stored.name} stores the weights as they are served, which {compression.name} cannot compress "
+                "further; give each a stage of its own, with the same start",
+            )
         if compression.level is Level.LAYERS and (extending := _modules_of_lines(stage, resolve)):
             return (
                 "compression",

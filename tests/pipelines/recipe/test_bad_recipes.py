@@ -110,6 +110,11 @@ MISTAKES = {
         "compression: group_quantization",
         (":28", "group_quantization comes after training", "leave out the objective"),
     ),
+    "few bits of a sparse file": Mistake(
+        "compression: select_layers\n    objective: match_logits\n    strategy: full\n    budget: {epochs: 1}",
+        "compression: [magnitude_pruning, sparse_storage, group_quantization]\n    budget: {tokens: 0}",
+        (":28", "sparse_storage stores the weights as they are served", "group_quantization cannot compress further"),
+    ),
     "layers after heads": Mistake(
         "compression: select_layers",
         "compression: [{name: head_pruning, order: random}, select_layers]",
