@@ -145,7 +145,8 @@ def ranks(folder: Path, questions: Sequence[Row], threads: int) -> NDArray[np.in
             ):
                 scores = signals[Signal.LOGITS].float().numpy()
                 own = scores[np.arange(len(chosen)), right[chosen]]
-                result[begin + chosen] = (scores >= own[:, None]).sum(1)
+                # also before what is no number
+                result[begin + chosen] = (~(scores < own[:, None])).sum(1)
     return result
 
 

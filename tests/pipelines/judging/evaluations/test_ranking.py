@@ -119,6 +119,18 @@ def test_a_model_that_cannot_tell_candidates_apart_ranks_the_right_one_last(
     assert ranks(folder, with_candidates(QUESTIONS, 5, seed=0), 1).tolist() == [5] * len(QUESTIONS)
 
 
+def test_a_model_whose_scores_are_no_numbers_ranks_the_right_one_last(
+    tokenizer: PreTrainedTokenizerFast, tmp_path: Path
+) -> None:
+    folder = save(tmp_path, tokenizer)
+    network = open_model(folder, "cpu").network
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.fill_(torch.nan)
+    network.save_pretrained(folder)
+    assert ranks(folder, with_candidates(QUESTIONS, 5, seed=0), 1).tolist() == [5] * len(QUESTIONS)
+
+
 def test_the_record_the_samples_and_the_page_agree(model: Path, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     tables, store = write_family(tmp_path / "data", "multiple_choice"), tmp_path / "store"
