@@ -53,6 +53,18 @@ def test_candidates_are_the_own_choices_and_right_ones_of_other_questions() -> N
     assert shorter[0]["choices"] == ["f", "a", "b", "c"], "of more choices than candidates, the right one and the first"
 
 
+def test_candidates_are_drawn_as_from_the_list_of_all_other_answers() -> None:
+    rows = [{**QUESTIONS[0], "choices": [f"own {n}", f"right {n % 30}", f"right {(7 * n) % 30}"], "answer": n % 2}
+            for n in range(60)]  # fmt: skip
+    random, answers = np.random.default_rng([5, 11]), list(dict.fromkeys(row["choices"][row["answer"]] for row in rows))
+    for before, after in zip(rows, with_candidates(rows, 9, seed=5), strict=True):
+        right = before["choices"][before["answer"]]
+        own = [right, *(choice for choice in dict.fromkeys(before["choices"]) if choice != right)]
+        others = [answer for answer in answers if answer not in own]
+        drawn = random.choice(len(others), size=9 - len(own), replace=False)
+        assert after["choices"] == [*own, *(others[index] for index in drawn)]
+
+
 def test_too_few_answers_are_refused_with_the_number_that_fits() -> None:
     assert len(with_candidates(QUESTIONS, 5, seed=0)[0]["choices"]) == 5
     for more in (6, 8):
