@@ -32,7 +32,7 @@ class EarlyExitClassifier(SequenceClassifier):
     Configuration keys: `exit_layers`, the path of the list of layers below the backbone, and `exit_confidence`. In
     evaluation mode and without gradients, a row's scores are those of the first layer whose largest probability is at
     least the confidence, else of the last; when all rows of a batch have theirs, no further layer is computed.
-    Otherwise scores are those of the last layer.
+    Otherwise, and with the confidence 1, scores are those of the last layer.
     """
 
     def __init__(self, config: PretrainedConfig) -> None:
@@ -54,7 +54,9 @@ class EarlyExitClassifier(SequenceClassifier):
         **others: Tensor,
     ) -> ClassificationOutput:
         """Scores of the rows `input_ids` [R, L]; all layers are computed where their states are requested."""
-        if self.training or output_hidden_states or torch.is_grad_enabled():
+        # a probability may be rounded to 1
+        never = self.config.exit_confidence >= 1
+        if never or self.training or output_hidden_states or torch.is_grad_enabled():
             return super().forward(input_ids, attention_mask, output_hidden_states, **others)
         answered = _FirstSure(self, attention_mask)
         hooks = [layer.register_forward_hook(answered.after) for layer in [*self._layers[0]][:-1]]

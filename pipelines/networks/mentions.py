@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from pipelines.networks.entity_names import CONTINUES, SPECIAL
+from pipelines.networks.entity_names import BEGINS, CONTINUES, SPECIAL
 from pipelines.networks.translation_vectors import translation_vectors
 from pipelines.networks.zen import Matches, NgramMatcher
 
@@ -16,7 +16,7 @@ class MentionMatcher(NgramMatcher):
     """Finds names in rows of tokens, where words begin and end with them."""
 
     roles: Tensor
-    """int64 [V]."""
+    """int64 [V]: what each token does, of the vocabulary that the network was built with."""
 
     def __init__(self, names: list[list[int]], roles: list[int]) -> None:
         super().__init__(names)
@@ -28,7 +28,9 @@ class MentionMatcher(NgramMatcher):
         length = input_ids.shape[1]
         begin = covers.to(torch.int8).argmax(1)
         end = begin + covers.sum(1)
-        roles = self.roles[input_ids]
+        # tokens that joined the vocabulary later are whole words
+        known = len(self.roles)
+        roles = torch.where(input_ids < known, self.roles[input_ids.clamp(max=known - 1)], BEGINS)
         of_first, of_before, of_next = (roles.gather(1, at.clamp(0, length - 1)) for at in (begin, begin - 1, end))
         inside = (of_first == CONTINUES) & (begin > 0) & (of_before != SPECIAL)
         whole = (ids > 0) & ~inside & ((end >= length) | (of_next != CONTINUES))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
 from pipelines.parts.compressions import Compression, Level
+from pipelines.recipe.lines import line_views
 from pipelines.recipe.problems import Problem
 from pipelines.recipe.schema import Stage
 from pipelines.recipe.starts import Checkpoint, Untrained
@@ -40,11 +41,23 @@ def check_compression(stage: Stage, resolve: Callable[[str], Stage]) -> Problem 
                 f"{compression.name} would renumber or remove what {coarser.name} has changed; the order is layers, "
                 f"widths, attention heads, single weights, bits or a sparse file: apply {compression.name} first",
             )
+        if stored := next((one for one in stage.compression[:position] if one.level is Level.BITS), None):
+            return (
+                "compression",
+                f"{stored.name} stores the weights as they are served, which {compression.name} cannot compress "
+                "further; give each a stage of its own, with the same start",
+            )
         if compression.level is Level.LAYERS and (extending := _modules_of_lines(stage, resolve)):
             return (
                 "compression",
                 f"{compression.name} removes layers, beside which strategy {extending} has modules of each line; "
                 "compress first, and add them in a stage that starts from the smaller network",
+            )
+        if compression.level is Level.LAYERS and (exits := _head_of_layers(stage)):
+            return (
+                "compression",
+                f"{compression.name} removes layers, and the head {exits} has a classifier after each of them; give "
+                "that head to a stage that starts from the smaller network",
             )
         if compression.level is Level.BITS and not compression.replaces_weights and stage.trains:
             return (
@@ -124,6 +137,12 @@ def _modules_of_lines(stage: Stage, resolve: Callable[[str], Stage]) -> str | No
         one.name for _, parent in continued_stages(stage, resolve) for one in parent.strategy if one.extends_lines
     ]
     return next(iter([*own, *before]), None)
+
+
+def _head_of_layers(stage: Stage) -> str | None:
+    """Name of a head of `stage` with weights for each layer of the backbone; None for none."""
+    heads = (view.head for view in line_views(stage).values())
+    return next((head.name for head in heads if head is not None and getattr(head, "skips_layers", False)), None)
 
 
 def continued_stages(stage: Stage, resolve: Callable[[str], Stage], recipe: str = "") -> Iterator[tuple[str, Stage]]:

@@ -97,6 +97,17 @@ def test_thresholds_leave_and_keep_layers() -> None:
     assert counts == [1, LAYERS]
 
 
+def test_with_confidence_1_all_layers_are_computed_where_a_probability_is_rounded_to_1() -> None:
+    network = network_of(1.0)
+    with torch.no_grad():
+        network.get_parameter("exits.0.bias").add_(torch.tensor([200.0, 0.0, 0.0]))
+    expected = all_logits(network)
+    assert (expected[0].softmax(-1).amax(-1) == 1).all()
+    count, logits = computed_layers(network, IDS, MASK)
+    assert count == LAYERS
+    torch.testing.assert_close(logits, expected[-1], atol=1e-5, rtol=1e-5)
+
+
 def test_in_training_every_layer_is_computed_and_its_loss_is_weighted_by_its_number() -> None:
     network, head = network_of(0.4), EarlyExitClassificationHead(confidence=0.4)
     signals = head.signals(network, BATCH, frozenset({EXIT_LOGITS, Signal.LOGITS}))

@@ -188,6 +188,18 @@ def test_entities_are_predicted_among_those_of_their_row() -> None:
     assert linear.weight.grad.abs().sum() > 0
 
 
+def test_entities_of_held_out_rows_are_predicted_as_they_are() -> None:
+    """Validation rewrites no batch."""
+    objective, built = DenoisingEntities(replaced=0.0, hidden=0.0), predictor()
+    rewritten = step_of(objective, built, ROWS)
+    batch = {Field.INPUT_IDS: ROWS}
+    signals = MaskedLMOnStatesHead().signals(built, batch, objective.needs_signals)
+    held_out = TrainingStep(batch, signals, built, lambda *_: {}, objective.needs_signals, modules=rewritten.modules)
+    loss = objective.loss(held_out)["denoising_entities"]
+    assert float(loss.detach()) > 0
+    torch.testing.assert_close(loss, objective.loss(rewritten)["denoising_entities"])
+
+
 def test_a_batch_without_mentions_has_no_loss() -> None:
     objective, built = DenoisingEntities(), predictor()
     step = step_of(objective, built, ROWS[3:])

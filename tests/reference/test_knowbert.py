@@ -88,6 +88,12 @@ def test_a_token_that_continues_a_word_begins_one_after_a_special_token() -> Non
     assert [int(one) for one in ids] == [1, 0, 1]
 
 
+def test_words_that_joined_the_vocabulary_later_begin_words() -> None:
+    new = len(ROLES) + 3
+    matches = MentionMatcher(NAMES, ROLES)(torch.tensor([[1, 7, new, 9, 21, new, 2]]))
+    assert sorted(matches.ids[0].tolist()) == [1, 3], "7, and 9 21, are whole words before them"
+
+
 def attended(layer: SpanAttention, query: Tensor, others: list[Tensor]) -> Tensor:
     """The layer's output for one vector, by the equations of Vaswani et al. 2017, §3.2."""
     width = len(query) // layer.heads

@@ -151,7 +151,8 @@ def reciprocal_ranks(opened: OpenedModel, sentences: Sequence[FactSentence]) -> 
         }
         with torch.inference_mode():
             logits = head.signals(opened.network, batch, frozenset({Signal.MASKED_LOGITS}))[Signal.MASKED_LOGITS]
-            ranks = 1 + (logits > logits.gather(1, expected[:, None])).sum(1)
+            # what is no number has the last rank
+            ranks = 1 + (~(logits <= logits.gather(1, expected[:, None]))).sum(1)
         np.add.at(result, owners, np.stack([1 / ranks.numpy(), np.ones(len(ranks))], axis=1))
     return result
 

@@ -96,18 +96,22 @@ def with_candidates(rows: Sequence[Row], number: int, seed: int) -> list[dict[st
 
     random = np.random.default_rng([seed, 11])
     answers = list(dict.fromkeys(row["choices"][row["answer"]] for row in rows))
+    numbers = {answer: index for index, answer in enumerate(answers)}
     own = [_right_first(row)[:number] for row in rows]
-    others = [[answer for answer in answers if answer not in choices] for choices in own]
-    most = min(len(choices) + len(drawn) for choices, drawn in zip(own, others, strict=True))
+    # lists of all others would take memory by the square of the table
+    known = [sorted(numbers[choice] for choice in choices if choice in numbers) for choices in own]
+    most = min(len(choices) + len(answers) - len(gone) for choices, gone in zip(own, known, strict=True))
     if most < number:
         raise DataError(
             f"ranking: {number} candidates are more than the test table has for every question, whose {len(answers)} "
             f"different right choices are the only further ones; set candidates to {most} or fewer"
         )
     questions = []
-    for row, choices, pool in zip(rows, own, others, strict=True):
-        drawn = random.choice(len(pool), size=number - len(choices), replace=False)
-        questions.append({**row, "choices": [*choices, *(pool[index] for index in drawn)], "answer": 0})
+    for row, choices, gone in zip(rows, own, known, strict=True):
+        drawn = random.choice(len(answers) - len(gone), size=number - len(choices), replace=False)
+        for index in gone:  # from numbers among the others to those among all answers
+            drawn += drawn >= index
+        questions.append({**row, "choices": [*choices, *(answers[index] for index in drawn)], "answer": 0})
     return questions
 
 
@@ -145,7 +149,8 @@ def ranks(folder: Path, questions: Sequence[Row], threads: int) -> NDArray[np.in
             ):
                 scores = signals[Signal.LOGITS].float().numpy()
                 own = scores[np.arange(len(chosen)), right[chosen]]
-                result[begin + chosen] = (scores >= own[:, None]).sum(1)
+                # also before what is no number
+                result[begin + chosen] = (~(scores < own[:, None])).sum(1)
     return result
 
 

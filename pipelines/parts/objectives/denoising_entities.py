@@ -77,7 +77,9 @@ class DenoisingEntities(Objective, name="denoising_entities"):
         import torch
         from torch.nn.functional import cross_entropy
 
-        given: Tensor = step.notes[self.name]
+        given: Tensor | None = step.notes.get(self.name)
+        if given is None:  # nothing rewrites held-out rows: the network reads what they mention
+            given = _mentioned(step.network, step.batch[Field.INPUT_IDS])
         queries: Tensor = step.modules[self.name](step.signals[Signal.HIDDEN_STATES][-1])
         vectors = _vectors(step.network)[given].to(queries.dtype)
         scores = (queries @ vectors.transpose(1, 2)).float()

@@ -110,6 +110,18 @@ MISTAKES = {
         "compression: group_quantization",
         (":28", "group_quantization comes after training", "leave out the objective"),
     ),
+    "fewer layers below a classifier of each": Mistake(
+        "    teacher: classify\n    corpus: task\n    head: sequence_classification\n    compression: select_layers\n"
+        "    objective: match_logits",
+        "    corpus: task\n    head: early_exit_classification\n    compression: select_layers\n"
+        "    objective: exit_cross_entropy",
+        (":27", "select_layers removes layers", "early_exit_classification has a classifier after each of them"),
+    ),
+    "few bits of a sparse file": Mistake(
+        "compression: select_layers\n    objective: match_logits\n    strategy: full\n    budget: {epochs: 1}",
+        "compression: [magnitude_pruning, sparse_storage, group_quantization]\n    budget: {tokens: 0}",
+        (":28", "sparse_storage stores the weights as they are served", "group_quantization cannot compress further"),
+    ),
     "layers after heads": Mistake(
         "compression: select_layers",
         "compression: [{name: head_pruning, order: random}, select_layers]",

@@ -86,6 +86,15 @@ def test_the_figure_is_the_mean_over_hidden_tokens_and_a_fact_is_one_item(folder
     assert FactRecallEvaluation(graphs=(graph,), facts=1).measure(context)["facts"] == 1
 
 
+def test_a_model_whose_scores_are_no_numbers_recalls_nothing(folder: Path, graph: Path) -> None:
+    opened = open_model(folder, "cpu")
+    with torch.no_grad():
+        for parameter in opened.network.parameters():
+            parameter.fill_(torch.nan)
+    recalled = reciprocal_ranks(opened, FactRecallEvaluation(graphs=(graph,)).sentences(0))
+    assert recalled[:, 1].all() and (recalled[:, 0] < recalled[:, 1] / 100).all()
+
+
 def test_a_model_that_needs_more_than_tokens_is_refused(tokenizer: PreTrainedTokenizerFast) -> None:
     record = ModelRecord(head=MaskedLMHead(), annotations=(Boxes(),))
     opened = OpenedModel(record, cast("Any", None), tokenizer)

@@ -53,6 +53,18 @@ def test_candidates_are_the_own_choices_and_right_ones_of_other_questions() -> N
     assert shorter[0]["choices"] == ["f", "a", "b", "c"], "of more choices than candidates, the right one and the first"
 
 
+def test_candidates_are_drawn_as_from_the_list_of_all_other_answers() -> None:
+    rows = [{**QUESTIONS[0], "choices": [f"own {n}", f"right {n % 30}", f"right {(7 * n) % 30}"], "answer": n % 2}
+            for n in range(60)]  # fmt: skip
+    random, answers = np.random.default_rng([5, 11]), list(dict.fromkeys(row["choices"][row["answer"]] for row in rows))
+    for before, after in zip(rows, with_candidates(rows, 9, seed=5), strict=True):
+        right = before["choices"][before["answer"]]
+        own = [right, *(choice for choice in dict.fromkeys(before["choices"]) if choice != right)]
+        others = [answer for answer in answers if answer not in own]
+        drawn = random.choice(len(others), size=9 - len(own), replace=False)
+        assert after["choices"] == [*own, *(others[index] for index in drawn)]
+
+
 def test_too_few_answers_are_refused_with_the_number_that_fits() -> None:
     assert len(with_candidates(QUESTIONS, 5, seed=0)[0]["choices"]) == 5
     for more in (6, 8):
@@ -116,6 +128,18 @@ def test_a_model_that_cannot_tell_candidates_apart_ranks_the_right_one_last(
         for parameter in opened.network.parameters():
             parameter.zero_()
     opened.network.save_pretrained(folder)
+    assert ranks(folder, with_candidates(QUESTIONS, 5, seed=0), 1).tolist() == [5] * len(QUESTIONS)
+
+
+def test_a_model_whose_scores_are_no_numbers_ranks_the_right_one_last(
+    tokenizer: PreTrainedTokenizerFast, tmp_path: Path
+) -> None:
+    folder = save(tmp_path, tokenizer)
+    network = open_model(folder, "cpu").network
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.fill_(torch.nan)
+    network.save_pretrained(folder)
     assert ranks(folder, with_candidates(QUESTIONS, 5, seed=0), 1).tolist() == [5] * len(QUESTIONS)
 
 
