@@ -12,7 +12,8 @@ from importlib.resources import files
 from typing import Annotated, Any
 
 from fastapi import FastAPI, HTTPException, Request, Response
-from fastapi.responses import HTMLResponse
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipelines.errors import CursusError, DataError
@@ -77,6 +78,11 @@ def create_application(served: ServedModel, limits: BatchLimits) -> FastAPI:
     app = FastAPI(
         title=f"Cursus: {served.title}", version=version("cursus"), lifespan=lifespan, docs_url=None, redoc_url=None
     )
+
+    @app.exception_handler(RequestValidationError)
+    async def unreadable(request: Request, error: RequestValidationError) -> JSONResponse:
+        metrics.requests.labels(422).inc()
+        return JSONResponse({"detail": _first_mistake(error)}, 422)
 
     @app.post("/predict", summary="Predict", responses={422: {"description": "An example that the model cannot read."}})
     async def predict(request: PredictRequest) -> PredictResponse:
@@ -143,6 +149,17 @@ def describe(served: ServedModel) -> ModelDescription:
         columns=model.columns,
         labels=list(model.labels),
     )
+
+
+def _first_mistake(error: RequestValidationError) -> str:
+    """The first mistake of a request, without what was sent: an answer in JSON cannot hold NaN or half a surrogate
+    pair, and would repeat up to 16 MiB."""
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"][1:])
+    reason = str(first["msg"])
+    if first["type"] == "json_invalid":
+        where, reason = f"character {where}", f"not JSON ({first['ctx']['error']})"
+    return (f"{where}: {reason}" if where else reason).encode("utf-8", "replace").decode()
 
 
 def _row(family: TaskFamily, given: Any, number: int) -> Row:
