@@ -156,10 +156,11 @@ def _line(row: Row, prediction: Mapping[str, Any]) -> str:
 def _rows(
     family: TaskFamily, texts: Sequence[str], lines: Iterable[str], as_json: bool, file: Path | None
 ) -> Iterator[Row]:
-    from pipelines.serving.answering.examples import input_columns, parse_examples
+    from pipelines.serving.answering.checked_examples import checked_examples
+    from pipelines.serving.answering.examples import input_columns
 
     if as_json and not texts:
-        yield from parse_examples(family, lines, file)
+        yield from checked_examples(family, lines, file)
         return
     if not family.is_single_text:
         columns = ", ".join(f'"{name}": …' for name in input_columns(family))

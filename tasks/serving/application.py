@@ -21,7 +21,7 @@ from pipelines.messages.translation import accepted_language, in_language, messa
 from pipelines.reports.elements.translated_templates import translating_environment
 from pipelines.reports.elements.wording import plain
 from pipelines.serving.answering.answering_model import AnsweringModel
-from pipelines.serving.answering.examples import parse_example
+from pipelines.serving.answering.checked_examples import checked_example, checked_text
 from pipelines.task_families import Row, TaskFamily
 from tasks.serving.batching import Batcher, BatchLimits, QueueFullError
 from tasks.serving.metrics import ServerMetrics
@@ -164,7 +164,7 @@ def _first_mistake(error: RequestValidationError) -> str:
 
 def _row(family: TaskFamily, given: Any, number: int) -> Row:
     if not isinstance(given, str):
-        return parse_example(family, given, f"input {number}")
+        return checked_example(family, given, f"input {number}")
     if not family.is_single_text:
         raise DataError(f"input {number}: a text, but an example of {family.name} is an object with several columns")
-    return {"text": given}
+    return {"text": checked_text(given, f"input {number}")}

@@ -123,6 +123,8 @@ def test_many_at_once_are_answered_in_batches(served: Served) -> None:
         ({"inputs": ["a text"] * 1025}, 422, "at most 1024 items"),
         ({"inputs": ["x" * LARGEST_REQUEST]}, 413, "send the examples in several"),
         ({"inputs": [float("nan")]}, 422, "inputs.0"),
+        ({"inputs": ["\ud800"]}, 422, "input 1: "),
+        ({"inputs": [{"text": "\ud800"}]}, 422, "input 1: the column 'text'"),
         ({"inputs": ["a text"], "\ud800": 1}, 422, '{"detail":"'),
         ({"more": 1}, 422, '{"detail":"inputs: Field required"}'),
     ],
