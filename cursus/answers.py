@@ -49,6 +49,9 @@ class Model:
         """
         if isinstance(examples, str):
             raise DataError("expected a list of examples, got one text; write predict([text])")
+        one: Any = examples
+        if isinstance(one, Mapping):  # whose keys would be answered as if they were texts
+            raise DataError("expected a list of examples, got one example; write predict([example])")
         family = self._model.family
         rows = []
         for number, example in enumerate(examples, 1):

@@ -108,6 +108,8 @@ def test_mistakes_are_one_sentence(made: dict[str, str], tmp_path: Path) -> None
     model = cursus.load(made["small"])
     with pytest.raises(cursus.CursusError, match="got one text; write predict"):
         model.predict(TEXTS[0])
+    with pytest.raises(cursus.CursusError, match="got one example; write predict"):
+        model.predict({"text": TEXTS[0]})
     with pytest.raises(cursus.CursusError, match="example 2: the column 'text' is missing"):
         model.predict([TEXTS[0], {"words": "none"}])
     for given, sentence in (("\udcff", "half of a surrogate pair"), ({"text": b"bytes"}, "expected a text")):
