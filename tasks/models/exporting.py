@@ -15,6 +15,7 @@ from pipelines.models.untrusted import refuse_unsafe
 from pipelines.task_families.labelled_tables import MAIN, tables_of_task, tasks_in
 from tasks.datasets.planning import store_folder
 from tasks.models.ancestry import ancestry, label, resolve
+from tasks.models.reference import names_folder
 
 if TYPE_CHECKING:
     from pipelines.serving.exporting.export import ExportData
@@ -46,7 +47,7 @@ def source_of(root: Path, model: str, task: str | None, scratch: Path) -> Source
     Of a model of several tasks, the one that answers `task`, written into `scratch`. Raises the errors of `resolve`,
     and RecipeError for a folder that holds code or pickles, or where no or several tasks match.
     """
-    if Path(model).is_dir():
+    if names_folder(model):
         from pipelines.models.oversized import refuse_oversized
 
         refuse_unsafe(Path(model))
