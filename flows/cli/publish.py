@@ -48,9 +48,11 @@ def publish(
     root = project_root()
     prepare_environment(root)
     from tasks.models.reference import named_model
-    from tasks.publishing.publish import Publication, upload
+    from tasks.publishing.publish import Publication, require_token, upload
     from tasks.publishing.publish import publish as write
 
+    if target.startswith(HUB):
+        require_token()  # before a large model is copied
     named = named_model(root, model)
     publication = Publication(title or model, licence, intended_use)
 
