@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -31,7 +32,8 @@ def init(
     create(folder, template)
     console.print(message("made     {folder}", folder=folder.resolve()), markup=False, soft_wrap=True)
     todo = message("edit params.yaml") if template == "empty" else "cursus run   ·   cursus serve"
-    console.print(message("next     {commands}", commands=f"cd {folder}   ·   {todo}"), markup=False, soft_wrap=True)
+    where = shlex.quote(str(folder))
+    console.print(message("next     {commands}", commands=f"cd {where}   ·   {todo}"), markup=False, soft_wrap=True)
 
 
 @handle_errors
