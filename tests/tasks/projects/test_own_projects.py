@@ -100,6 +100,9 @@ def test_a_new_project_has_what_every_tool_reads(
     )
     ignored = subprocess.run(["git", "check-ignore", "dvc.lock", "data/pins/own.json"], cwd=root, capture_output=True)
     assert ignored.returncode == 1 and (root / "data" / "pins" / "waited").is_file(), "git says which data was used"
+    jobs = YAML(typ="safe").load(root / ".github" / "workflows" / "cursus.yaml")["jobs"]
+    cached = [step for job in jobs.values() for step in job["steps"] if "cache" in step.get("with", {})]
+    assert not cached or (root / "requirements.txt").exists(), "setup-python fails where there is nothing to key it by"
     parts = (root / "parts" / "README.md").read_text(encoding="utf-8")
     assert all(f"`parts/{family}/`" in parts for family in FAMILIES)
     if template == "empty":
