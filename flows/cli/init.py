@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from flows.cli.exit_status import handle_errors
+from flows.cli.writing import writing
 from pipelines.messages.translation import message
 from tasks.environment import project_root
 
@@ -29,7 +30,8 @@ def init(
     """
     from tasks.projects.creation import create
 
-    create(folder, template)
+    with writing(folder):
+        create(folder, template)
     console.print(message("made     {folder}", folder=folder.resolve()), markup=False, soft_wrap=True)
     todo = message("edit params.yaml") if template == "empty" else "cursus run   ·   cursus serve"
     where = shlex.quote(str(folder))

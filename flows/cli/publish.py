@@ -12,6 +12,7 @@ from rich.console import Console
 
 from flows.cli.exit_status import handle_errors
 from flows.cli.options import model_names
+from flows.cli.writing import writing
 from pipelines.messages.translation import message
 from tasks.environment import project_root
 from tasks.servers.environment import prepare_environment
@@ -62,7 +63,8 @@ def publish(
     report(message("copying the model and opening it in plain transformers …"))
     with TemporaryDirectory(prefix="cursus-publish-") as scratch:
         folder = Path(scratch) / "model" if target.startswith(HUB) else Path(target)
-        plain = write(root, named, task, folder, publication)
+        with writing(folder):
+            plain = write(root, named, task, folder, publication)
         where = upload(folder, target.removeprefix(HUB), report) if target.startswith(HUB) else str(folder)
     console.print(message("published {figure}", figure=where), markup=False, soft_wrap=True)
     opened = message("opens with cursus.load alone")
