@@ -10,7 +10,7 @@ from typing import Any
 from cursus.project import Root, prepared_root
 from pipelines.errors import DataError
 from pipelines.serving.answering.answering_model import AnsweringModel, Prediction
-from pipelines.serving.answering.examples import parse_example
+from pipelines.serving.answering.checked_examples import checked_example
 
 
 class Model:
@@ -49,11 +49,14 @@ class Model:
         """
         if isinstance(examples, str):
             raise DataError("expected a list of examples, got one text; write predict([text])")
+        one: Any = examples
+        if isinstance(one, Mapping):  # whose keys would be answered as if they were texts
+            raise DataError("expected a list of examples, got one example; write predict([example])")
         family = self._model.family
         rows = []
         for number, example in enumerate(examples, 1):
             given: Any = {"text": example} if isinstance(example, str) and family.is_single_text else example
-            rows.append(parse_example(family, given, f"example {number}"))
+            rows.append(checked_example(family, given, f"example {number}"))
         return self._model.predict(rows)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pipelines.errors import CursusError
 from tasks.environment import project_root
+from tasks.projects.ownership import refuse_foreign_project
 from tasks.servers.environment import prepare_environment
 
 Root = str | os.PathLike[str] | None
@@ -17,6 +18,8 @@ def prepared_root(root: Root) -> Path:
 
     A process works on one project: tools read their settings when they are imported. Raises CursusError for another.
     """
+    if root is None:
+        refuse_foreign_project()
     chosen = project_root() if root is None else Path(root).resolve()
     before = os.environ.get("CURSUS_ROOT")
     if before is not None and Path(before).resolve() != chosen:

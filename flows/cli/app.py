@@ -33,6 +33,7 @@ from flows.cli.store import store_app
 from flows.cli.systems import systems
 from pipelines.messages.translation import message
 from tasks.environment import project_root
+from tasks.projects.ownership import refuse_foreign_project
 from tasks.servers.environment import prepare_environment
 
 app = typer.Typer(
@@ -55,6 +56,7 @@ def _show_version(requested: bool) -> None:
 
 
 @app.callback()
+@handle_errors
 def _options(
     version: Annotated[
         bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
@@ -68,7 +70,7 @@ def _options(
         ),
     ] = None,
 ) -> None:
-    pass
+    refuse_foreign_project()
 
 
 app.command(rich_help_panel="Project")(init)

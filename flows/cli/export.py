@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from flows.cli.exit_status import handle_errors
+from flows.cli.writing import writing
 from pipelines.messages.translation import message
 from tasks.environment import project_root
 from tasks.servers.environment import prepare_environment
@@ -94,20 +95,24 @@ def export(
     with TemporaryDirectory(prefix="cursus-task-") as scratch:
         source = source_of(root, model, task, Path(scratch))
         if to.suffix == SUFFIX:
-            export_arpa(source.folder, to)
+            with writing(to):
+                to.parent.mkdir(parents=True, exist_ok=True)
+                export_arpa(source.folder, to)
             typer.echo(message("wrote the n-grams of {model} to {file}", model=source.title, file=to))
             return
         limits = ExportLimits(min_cosine, max_score_loss, threads, rounds, BATCHES[decide], tuple(only or ()))
         typer.echo(message("{model}: reading texts to compare answers on", model=source.title), err=True)
-        record = write(
-            source.folder,
-            to,
-            material_of(root, source, texts),
-            limits,
-            model=model,
-            fingerprint=source.fingerprint,
-            report_progress=lambda line: typer.echo(f"  {line}", err=True),
-        )
+        material = material_of(root, source, texts)
+        with writing(to):
+            record = write(
+                source.folder,
+                to,
+                material,
+                limits,
+                model=model,
+                fingerprint=source.fingerprint,
+                report_progress=lambda line: typer.echo(f"  {line}", err=True),
+            )
     console = Console(highlight=False)
     show(console, record)
     opens = (

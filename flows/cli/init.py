@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import typer
 from rich.console import Console
 
 from flows.cli.exit_status import handle_errors
+from flows.cli.writing import writing
 from pipelines.messages.translation import message
 from tasks.environment import project_root
 
@@ -28,10 +30,12 @@ def init(
     """
     from tasks.projects.creation import create
 
-    create(folder, template)
+    with writing(folder):
+        create(folder, template)
     console.print(message("made     {folder}", folder=folder.resolve()), markup=False, soft_wrap=True)
     todo = message("edit params.yaml") if template == "empty" else "cursus run   ·   cursus serve"
-    console.print(message("next     {commands}", commands=f"cd {folder}   ·   {todo}"), markup=False, soft_wrap=True)
+    where = shlex.quote(str(folder))
+    console.print(message("next     {commands}", commands=f"cd {where}   ·   {todo}"), markup=False, soft_wrap=True)
 
 
 @handle_errors

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,6 +34,10 @@ LONGEST_SHOWN = 80
 BLOCK = 512
 """Examples that are read before their answers are printed."""
 JSON_LINES = (".jsonl", ".ndjson")
+ENCODING = "utf-8-sig"
+"""UTF-8, without the byte order mark with which some editors begin a file."""
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+"""Control characters: a text, or a label of a model from elsewhere, could command the terminal with them."""
 
 
 @handle_errors
@@ -56,10 +63,10 @@ def predict(
     Example: cursus predict --json < questions.jsonl
     """
     root, given = project_root(), texts or []
-    _refuse_file_names(given)
+    _check_arguments(given)
     if file is not None and given:
         raise CursusError("texts and --file are two inputs; pass one of them")
-    if file is None and not given and sys.stdin.isatty():
+    if file is None and not given and (sys.stdin is None or sys.stdin.isatty()):
         raise CursusError(
             "no input: pass texts as arguments, --file FILE, or lines on standard input (cursus predict < FILE)"
         )
@@ -68,7 +75,9 @@ def predict(
     from tasks.serving.running import default_server
 
     with ExitStack() as opened:
-        source: TextIO = sys.stdin if file is None else opened.enter_context(_open(file))
+        source: Iterable[str] = ()
+        if not given:
+            source = _standard_input() if file is None else opened.enter_context(_open(file))
         lines = _decoded(source, file)
         if model is None and (server := default_server(root, dataset, task)) is not None:
             typer.echo(message("model    {why}", why=f"{server.title}, {server.url}"), err=True)
@@ -109,16 +118,29 @@ def _opened(folder: Path) -> Predict:
     return lambda rows: [prediction.as_json() for prediction in model.predict(rows)]
 
 
-def _refuse_file_names(texts: Sequence[str]) -> None:
-    """Refuse `@file`: other programs read the file, and its name would be answered as if it were a text."""
-    for text in texts:
-        if text.startswith("@") and Path(text[1:]).is_file():
+def _check_arguments(arguments: Sequence[str]) -> None:
+    """Refuse `@file`: other programs read the file, and its name would be answered as if it were a text; and bytes
+    that are not UTF-8."""
+    for number, text in enumerate(arguments, 1):
+        if text.startswith("@") and os.path.isfile(text[1:]):  # unlike Path.is_file, False for what no name can be
             raise CursusError(f"{text} names a file, and would be read as a text; write --file {text[1:]}")
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise DataError(f"text {number} is not UTF-8; write it into a file in UTF-8, and pass --file") from None
+
+
+def _standard_input() -> TextIO:
+    """Standard input, read as UTF-8 in every locale. Python reads it in the locale's encoding: in the locale C, other
+    bytes become halves of surrogate pairs, which no tokenizer reads."""
+    if isinstance(sys.stdin, TextIOWrapper):
+        sys.stdin.reconfigure(encoding=ENCODING, errors="strict")
+    return sys.stdin
 
 
 def _open(file: Path) -> TextIO:
     try:
-        return file.open(encoding="utf-8")
+        return file.open(encoding=ENCODING)
     except OSError as error:
         raise DataError(f"{file}: cannot be read: {error.strerror}; check the path and its permissions") from None
 
@@ -141,7 +163,8 @@ def _answer(rows: Iterator[Row], open_model: Callable[[], Predict], as_json: boo
     predict = open_model()
     while block:
         for row, prediction in zip(block, predict(block), strict=True):
-            typer.echo(json.dumps(prediction, ensure_ascii=False) if as_json else _line(row, prediction))
+            line = json.dumps(prediction, ensure_ascii=False) if as_json else CONTROL.sub(" ", _line(row, prediction))
+            typer.echo(line)
         block = list(islice(rows, BLOCK))
 
 
@@ -156,10 +179,11 @@ def _line(row: Row, prediction: Mapping[str, Any]) -> str:
 def _rows(
     family: TaskFamily, texts: Sequence[str], lines: Iterable[str], as_json: bool, file: Path | None
 ) -> Iterator[Row]:
-    from pipelines.serving.answering.examples import input_columns, parse_examples
+    from pipelines.serving.answering.checked_examples import checked_examples
+    from pipelines.serving.answering.examples import input_columns
 
     if as_json and not texts:
-        yield from parse_examples(family, lines, file)
+        yield from checked_examples(family, lines, file)
         return
     if not family.is_single_text:
         columns = ", ".join(f'"{name}": …' for name in input_columns(family))

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from flows.cli.exit_status import handle_errors
 from flows.cli.options import model_names
+from flows.cli.writing import writing
 from pipelines.messages.translation import message
 from tasks.environment import project_root
 from tasks.servers.environment import prepare_environment
@@ -48,9 +49,11 @@ def publish(
     root = project_root()
     prepare_environment(root)
     from tasks.models.reference import named_model
-    from tasks.publishing.publish import Publication, upload
+    from tasks.publishing.publish import Publication, require_token, upload
     from tasks.publishing.publish import publish as write
 
+    if target.startswith(HUB):
+        require_token()  # before a large model is copied
     named = named_model(root, model)
     publication = Publication(title or model, licence, intended_use)
 
@@ -60,7 +63,8 @@ def publish(
     report(message("copying the model and opening it in plain transformers …"))
     with TemporaryDirectory(prefix="cursus-publish-") as scratch:
         folder = Path(scratch) / "model" if target.startswith(HUB) else Path(target)
-        plain = write(root, named, task, folder, publication)
+        with writing(folder):
+            plain = write(root, named, task, folder, publication)
         where = upload(folder, target.removeprefix(HUB), report) if target.startswith(HUB) else str(folder)
     console.print(message("published {figure}", figure=where), markup=False, soft_wrap=True)
     opened = message("opens with cursus.load alone")

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from flows.cli.exit_status import handle_errors
+from pipelines.errors import CursusError
 from pipelines.messages.translation import message
 from tasks.environment import project_root
 
@@ -63,6 +64,11 @@ def schedule(
     Example: cursus schedule regime --cron "0 2 * * *" --data reviews
     """
     root = project_root()
+    options = {
+        "--cron": cron, "--remove": remove, "--data": dataset, "--recipe": recipe, "--variant": variant or None,
+        "--stage": stage, "--claim": claim, "--smoke": smoke or None,
+    }  # fmt: skip
+    _check_options(deployment, [name for name, value in options.items() if value is not None])
     from tasks.servers.access import prefect_access
     from tasks.servers.notification import addresses
     from tasks.servers.schedules import add_schedule, read_schedules, remove_schedule
@@ -83,6 +89,17 @@ def schedule(
     if not addresses(root):
         line = message("nobody is told if it fails: docs/servers.md shows how to add an address")
         console.print(line, markup=False)
+
+
+def _check_options(deployment: str | None, used: Sequence[str]) -> None:
+    """Refuse options that would be ignored: the command would list schedules, and seem to have added or removed one."""
+    if used and deployment is None:
+        raise CursusError(f"{used[0]} needs a deployment: `cursus schedule regime {used[0]} …`")
+    if "--remove" in used and len(used) > 1:
+        other = next(name for name in used if name != "--remove")
+        raise CursusError(f"--remove takes no {other}; it names a schedule, as `cursus schedule {deployment}` lists it")
+    if used and not {"--cron", "--remove"} & set(used):
+        raise CursusError(f"{used[0]} is for a new schedule: add --cron, which says when it runs")
 
 
 def _show_schedules(schedules: Sequence[RunSchedule]) -> None:

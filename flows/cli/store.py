@@ -11,6 +11,7 @@ from rich.console import Console
 from flows.cli.exit_status import handle_errors
 from flows.cli.localized_help import LocalizedGroup
 from flows.cli.store_in_use import hold
+from flows.cli.writing import writing
 from pipelines.errors import CursusError
 from pipelines.messages.translation import message
 from tasks.environment import project_root
@@ -96,7 +97,8 @@ def export_model(
     store = Store(store_folder(root))
     hold(store)
     names = lineage_of(store, [resolve(root, store, model)[1]])
-    size = export_artifacts(store, names, file)
+    with writing(file):
+        size = export_artifacts(store, names, file)
     line = message("{file}: {artifacts} artifacts, {size:,.1f} MiB", file=file, artifacts=len(names), size=size / 2**20)
     console.print(line, soft_wrap=True)
 

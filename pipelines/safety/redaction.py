@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _NAMES_SECRET = re.compile(
-    r"secret|passw|passphrase|token|credential|signature|authorization|auth_string|cookie|^cursus_account$"
+    r"secret|passw|passphrase|token|credential|signature|authorization|auth_string|cookie|^cursus_(account|notify)$"
     r"|(^|[_-])(key|sig|sas|pwd|pass)($|[_-])",
     re.IGNORECASE,
 )
@@ -44,9 +44,11 @@ def redacted(text: str) -> str:
 
 
 def _secret_values() -> list[str]:
-    """Values of secret variables, the longest first, and the passwords of those that are `name:password`."""
+    """Values of secret variables, the longest first, the passwords of those that are `name:password`, and each of
+    several addresses."""
     values = {value for name, value in os.environ.items() if is_secret_name(name) and not os.path.exists(value)}
     values |= {password for value in values for _, colon, password in [value.partition(":")] if colon}
+    values |= {word for value in values for word in value.split() if "://" in word}  # CURSUS_NOTIFY has several
     return sorted((value for value in values if len(value) >= SHORTEST), key=len, reverse=True)
 
 

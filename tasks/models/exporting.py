@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from pipelines.models.untrusted import refuse_unsafe
 from pipelines.task_families.labelled_tables import MAIN, tables_of_task, tasks_in
 from tasks.datasets.planning import store_folder
 from tasks.models.ancestry import ancestry, label, resolve
+from tasks.models.reference import names_folder
 
 if TYPE_CHECKING:
     from pipelines.serving.exporting.export import ExportData
@@ -46,7 +47,7 @@ def source_of(root: Path, model: str, task: str | None, scratch: Path) -> Source
     Of a model of several tasks, the one that answers `task`, written into `scratch`. Raises the errors of `resolve`,
     and RecipeError for a folder that holds code or pickles, or where no or several tasks match.
     """
-    if Path(model).is_dir():
+    if names_folder(model):
         from pipelines.models.oversized import refuse_oversized
 
         refuse_unsafe(Path(model))
@@ -129,14 +130,20 @@ def _table(path: Path, most: int | None = None) -> Sequence[Row]:
 def _lines(folder: Path, texts: Path) -> Sequence[Row]:
     """The examples in a file: one text per line, or, for tasks with more than one text, JSON with the task's
     columns."""
-    from pipelines.serving.answering.examples import parse_examples
+    from pipelines.serving.answering.checked_examples import checked_examples
     from pipelines.serving.exporting.export_data import task_of
 
-    try:
-        lines = [line for line in texts.read_text(encoding="utf-8").splitlines() if line.strip()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{texts}: cannot be read as text ({error}); pass a file with one text per line") from None
+    lines = text_lines(texts)
     task = task_of(folder)
     if task is None or task.family.is_single_text:
-        return [{"text": line} for line in lines]
-    return list(parse_examples(task.family, lines))
+        return [{"text": line} for line in lines if line.strip()]
+    return list(checked_examples(task.family, lines, texts))
+
+
+def text_lines(texts: Path) -> Iterator[str]:
+    """The lines of a file in UTF-8, one after the other. Raises DataError, with the file, for one that is none."""
+    try:
+        with texts.open(encoding="utf-8-sig") as file:
+            yield from (line.rstrip("\n") for line in file)
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{texts}: cannot be read as text ({error}); pass a file with one text per line") from None

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.errors import CursusError, DataError
-from tasks.models.exporting import PLAIN, Source
+from tasks.models.exporting import PLAIN, Source, text_lines
 
 if TYPE_CHECKING:
     from pipelines.judging.occurrences import Occurrence
@@ -111,10 +111,7 @@ def nearest_occurrences(
 def _texts(root: Path, source: Source, texts: Path | None) -> tuple[str, Iterator[str]]:
     """What the texts are, and the texts."""
     if texts is not None:
-        try:
-            return str(texts), iter(texts.read_text(encoding="utf-8").splitlines())
-        except (OSError, UnicodeDecodeError) as error:
-            raise DataError(f"{texts}: cannot be read as text ({error}); pass a file with one text per line") from None
+        return str(texts), text_lines(texts)
     tables = {
         name: root / source.tables[name].path
         for name in PLAIN

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from pipelines.errors import CursusError
 from pipelines.models.untrusted import refuse_unsafe
 
 
@@ -25,7 +27,7 @@ def named_model(root: Path, reference: str | None, dataset: str | None = None, *
     Raises the errors of `resolve` and `default_model`, and RecipeError for a folder that holds code or pickles; this is
     not `checked` where nothing of the folder is opened.
     """
-    if reference is not None and Path(reference).is_dir():
+    if reference is not None and names_folder(reference):
         if checked:
             refuse_foreign(Path(reference))
         return NamedModel(reference, Path(reference), None)
@@ -43,6 +45,14 @@ def named_model(root: Path, reference: str | None, dataset: str | None = None, *
     return NamedModel(
         f"{chosen.why} {chosen.fingerprint[:8]}", store.find(chosen.fingerprint).folder, chosen.fingerprint
     )
+
+
+def names_folder(reference: str) -> bool:
+    """Whether `reference` is the path of a folder. Raises CursusError for an empty name, which as a path is the current
+    folder."""
+    if not reference.strip():
+        raise CursusError("the name of the model is empty; name one, or leave it out for the default one")
+    return os.path.isdir(reference)  # unlike Path.is_dir, False for a name that is longer than any file's
 
 
 def refuse_foreign(folder: Path) -> None:

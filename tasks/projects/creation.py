@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -43,20 +45,38 @@ TRAINED, TESTED = 60, 100
 
 
 def create(folder: Path, template: str) -> None:
-    """Make the project in `folder`, which is new or empty. Raises CursusError for an unknown template, or a folder that
-    holds something."""
+    """Make the project in `folder`, which is new or empty: all of it, or, where it is stopped, nothing.
+
+    Raises CursusError for an unknown template, or a folder that holds something.
+    """
     if template not in TEMPLATES:
         raise CursusError(f"there is no template {template!r}; templates: {', '.join(TEMPLATES)}")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise CursusError(f"{folder}: exists and is not empty; name a new folder")
+    empty = folder.exists()  # it may be the current folder, which another one cannot replace
+    home = folder if empty else folder.parent
+    home.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=".cursus-init-", dir=home) as temporary:
+        work = Path(temporary) / "project"
+        _fill(work, template)
+        if empty:
+            for entry in sorted(work.iterdir()):
+                os.replace(entry, folder / entry.name)
+        else:
+            os.replace(work, folder)
+
+
+def _fill(folder: Path, template: str) -> None:
+    """Write the project into `folder`."""
     shipped = shipped_folder()
     for name in COPIED:
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
+        # their content alone: what is installed may be read-only, and a project is edited
         if (shipped / name).is_dir():
-            shutil.copytree(shipped / name, target)
+            shutil.copytree(shipped / name, target, copy_function=shutil.copyfile)
         else:
-            shutil.copy(shipped / name, target)
+            shutil.copyfile(shipped / name, target)
     for name, source in WRITTEN.items():
         _write(folder / name, _template(source))
     _write(folder / "dvc.yaml", _data_steps(shipped / "dvc.yaml"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -48,7 +49,8 @@ class PlainOpening:
 
 
 def opens_in_transformers(folder: Path) -> PlainOpening | None:
-    """How transformers alone opens `folder`: with its head, or its backbone alone; None where it cannot."""
+    """How transformers alone opens `folder`: with its head, or its backbone alone; None where it cannot, or takes more
+    than `PATIENCE` seconds."""
     if not any(folder.glob("*.safetensors")):
         return None
     named = str((read_json(folder / "config.json").get("architectures") or [""])[0])
@@ -56,7 +58,17 @@ def opens_in_transformers(folder: Path) -> PlainOpening | None:
     for name in dict.fromkeys(one for one in (auto, "AutoModel") if one is not None):
         # -I: no folder and no variable of this process leads to this code
         command = [sys.executable, "-I", "-c", OPEN, str(folder.resolve()), name]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=PATIENCE)
+        try:
+            done = subprocess.run(
+                command,
+                cwd=folder,
+                env={**os.environ, "HF_HUB_OFFLINE": "1"},  # an upload follows, but what is opened is all here
+                capture_output=True,
+                text=True,
+                timeout=PATIENCE,
+            )
+        except subprocess.TimeoutExpired:
+            continue
         if done.returncode == 0:
             complete = bool(json.loads(done.stdout.splitlines()[-1])["complete"])
             if complete or name == "AutoModel":

@@ -98,20 +98,29 @@ def _card(facts: dict[str, Any], publication: Publication) -> str:
     )
 
 
-def upload(folder: Path, repository: str, notify: Callable[[str], None]) -> str:
-    """Upload a published folder to the private repository `owner/name` of the Hugging Face Hub, made if needed; returns
-    its address. Raises CursusError without a token, and for what the hub refuses."""
-    from huggingface_hub import HfApi, get_token
-    from huggingface_hub.errors import HfHubHTTPError
+def require_token() -> None:
+    """Raise CursusError where this user has no token of the Hugging Face Hub."""
+    from huggingface_hub import get_token
 
     if get_token() is None:
         raise CursusError("the hub needs a token: set HF_TOKEN, or run `hf auth login`")
+
+
+def upload(folder: Path, repository: str, notify: Callable[[str], None]) -> str:
+    """Upload a published folder to the repository `owner/name` of the Hugging Face Hub, and return its address. One
+    that does not exist is made, and is private; one that exists stays as visible as it is.
+
+    Raises CursusError without a token, for what the hub refuses, and where it is not reached.
+    """
+    from huggingface_hub import HfApi
+
+    require_token()
     notify(message("uploading to {repository} …", repository=repository))
     api = HfApi()
     try:
         api.create_repo(repository, private=True, exist_ok=True)
         api.upload_folder(repo_id=repository, folder_path=folder, commit_message="Published by Cursus")
-    except (HfHubHTTPError, OSError, ValueError) as error:
+    except Exception as error:  # without a network, the client's transport raises errors of a library of its own
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise CursusError(f"the hub did not take {repository}: {reason}") from None
     return f"{api.endpoint}/{repository}"

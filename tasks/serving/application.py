@@ -12,7 +12,8 @@ from importlib.resources import files
 from typing import Annotated, Any
 
 from fastapi import FastAPI, HTTPException, Request, Response
-from fastapi.responses import HTMLResponse
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipelines.errors import CursusError, DataError
@@ -20,7 +21,7 @@ from pipelines.messages.translation import accepted_language, in_language, messa
 from pipelines.reports.elements.translated_templates import translating_environment
 from pipelines.reports.elements.wording import plain
 from pipelines.serving.answering.answering_model import AnsweringModel
-from pipelines.serving.answering.examples import parse_example
+from pipelines.serving.answering.checked_examples import checked_example, checked_text
 from pipelines.task_families import Row, TaskFamily
 from tasks.serving.batching import Batcher, BatchLimits, QueueFullError
 from tasks.serving.metrics import ServerMetrics
@@ -77,6 +78,11 @@ def create_application(served: ServedModel, limits: BatchLimits) -> FastAPI:
     app = FastAPI(
         title=f"Cursus: {served.title}", version=version("cursus"), lifespan=lifespan, docs_url=None, redoc_url=None
     )
+
+    @app.exception_handler(RequestValidationError)
+    async def unreadable(request: Request, error: RequestValidationError) -> JSONResponse:
+        metrics.requests.labels(422).inc()
+        return JSONResponse({"detail": _first_mistake(error)}, 422)
 
     @app.post("/predict", summary="Predict", responses={422: {"description": "An example that the model cannot read."}})
     async def predict(request: PredictRequest) -> PredictResponse:
@@ -145,9 +151,20 @@ def describe(served: ServedModel) -> ModelDescription:
     )
 
 
+def _first_mistake(error: RequestValidationError) -> str:
+    """The first mistake of a request, without what was sent: an answer in JSON cannot hold NaN or half a surrogate
+    pair, and would repeat up to 16 MiB."""
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"][1:])
+    reason = str(first["msg"])
+    if first["type"] == "json_invalid":
+        where, reason = f"character {where}", f"not JSON ({first['ctx']['error']})"
+    return (f"{where}: {reason}" if where else reason).encode("utf-8", "replace").decode()
+
+
 def _row(family: TaskFamily, given: Any, number: int) -> Row:
     if not isinstance(given, str):
-        return parse_example(family, given, f"input {number}")
+        return checked_example(family, given, f"input {number}")
     if not family.is_single_text:
         raise DataError(f"input {number}: a text, but an example of {family.name} is an object with several columns")
-    return {"text": given}
+    return {"text": checked_text(given, f"input {number}")}

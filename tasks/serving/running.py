@@ -9,7 +9,7 @@ import base64
 import http.client
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from pipelines.errors import CursusError
 from tasks.environment import append_privately, state_folder
 from tasks.servers.accounts import Account, account
 from tasks.servers.processes import Process
+from tasks.serving.protection import LARGEST_REQUEST
 
 if TYPE_CHECKING:
     from pipelines.task_families import Row, TaskFamily
@@ -30,7 +31,13 @@ JOURNAL = ".promotions.jsonl"
 """The journal of promotions, in the store."""
 FILE = "params.yaml"
 PATIENCE = 60.0
-"""Seconds that a prediction may take."""
+"""Seconds that the answer to a request may take."""
+EXAMPLES = 32
+"""Examples of a request, at most: a batch of the server, so that no request takes as long as a whole file."""
+SHOWN = 200
+"""Bytes shown of an answer that is no JSON."""
+LARGEST = LARGEST_REQUEST // 4
+"""Bytes of the examples of a request, at most, but for a single one that is larger."""
 
 
 class ServingRecord(BaseModel):
@@ -81,8 +88,8 @@ class RunningServer:
     def predict(self, rows: Sequence[Row]) -> list[dict[str, Any]]:
         """The predictions for `rows`, as JSON. Raises CursusError with what the server answers otherwise."""
         inputs = [row["text"] if [*row] == ["text"] else row for row in rows]
-        predictions: list[dict[str, Any]] = self._request("POST", "/predict", {"inputs": inputs})["predictions"]
-        return predictions
+        answers = [self._request("POST", "/predict", {"inputs": part}) for part in _requests(inputs)]
+        return [prediction for answer in answers for prediction in answer["predictions"]]
 
     def family(self) -> TaskFamily:
         """The task family of the served model."""
@@ -98,14 +105,34 @@ class RunningServer:
         try:
             connection.request(method, path, json.dumps(payload) if payload is not None else None, headers)
             response = connection.getresponse()
-            answer: dict[str, Any] = json.loads(response.read())
-        except (OSError, ValueError, http.client.HTTPException) as error:
+            payload = response.read()
+        except (OSError, http.client.HTTPException) as error:
             raise CursusError(f"the server at {self.url} did not answer ({error}); start it again") from None
         finally:
             connection.close()
+        try:
+            answer: dict[str, Any] = json.loads(payload)
+        except ValueError:
+            reason = payload[:SHOWN].decode("utf-8", "replace")
+            raise CursusError(f"the server at {self.url} answered {response.status}: {reason}") from None
         if response.status != 200:
             raise CursusError(str(answer.get("detail", response.reason)))
         return answer
+
+
+def _requests(inputs: Sequence[Any]) -> Iterator[list[Any]]:
+    """`inputs` in the parts that are sent together."""
+    part: list[Any] = []
+    size = 0
+    for one in inputs:
+        length = len(json.dumps(one))
+        if part and (len(part) == EXAMPLES or size + length > LARGEST):
+            yield part
+            part, size = [], 0
+        part.append(one)
+        size += length
+    if part:
+        yield part
 
 
 def running_server(root: Path, folder: Path, task: str | None) -> RunningServer | None:

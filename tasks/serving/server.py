@@ -95,6 +95,8 @@ def serve(
 
 def _listening(options: ServerOptions) -> socket.socket:
     """A socket that listens where the options say."""
+    if not options.host.strip():
+        raise CursusError("--host is empty, which would listen on every address; name one, for example 127.0.0.1")
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
     for port in [options.port] if options.port is not None else [PORT, 0]:
         listener = socket.socket(family)
@@ -102,9 +104,9 @@ def _listening(options: ServerOptions) -> socket.socket:
         try:
             listener.bind((options.host, port))
             listener.listen(128)
-        except OSError as error:
+        except (OSError, UnicodeError) as error:  # the latter for a name that no host can have
             listener.close()
-            reason = error.strerror
+            reason = getattr(error, "strerror", None) or str(error)
             continue
         return listener
     raise CursusError(f"cannot listen on {options.host}, port {options.port or PORT}: {reason}; choose another --port")

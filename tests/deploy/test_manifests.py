@@ -155,6 +155,14 @@ def test_the_image_is_built_of_files_that_exist_and_ends_without_root() -> None:
     assert (ROOT / entry.removeprefix("/opt/cursus/")).stat().st_mode & stat.S_IXUSR
 
 
+def test_the_image_holds_no_secret_and_no_state_of_the_checkout() -> None:
+    ignored = set((DEPLOY / "docker/Dockerfile.dockerignore").read_text().splitlines())
+    # credentials of a DVC remote are in config.local
+    assert {".cursus", ".dvc/config.local", ".dvc/cache", ".dvc/tmp", "deploy/docker/.env"} <= ignored
+    of_git = [line.strip("/") for line in (ROOT / ".gitignore").read_text().splitlines() if line.startswith("/")]
+    assert {name.removesuffix("/*") for name in of_git} <= ignored, "what git leaves out, the image leaves out"
+
+
 def test_compose_publishes_on_loopback_and_asks_for_passwords() -> None:
     services = compose()["services"]
     for name, service in services.items():

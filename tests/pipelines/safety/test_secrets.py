@@ -61,6 +61,12 @@ def test_errors_say_no_secret_wherever_it_came_from(monkeypatch: pytest.MonkeyPa
     assert WORD not in str(unknown.value)
 
 
+def test_addresses_of_notifications_are_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    addresses = f"slack://{WORD}/b/c", f"jsons://host/{WORD}"
+    monkeypatch.setenv("CURSUS_NOTIFY", " ".join(addresses))
+    assert redacted(f"not sent to {addresses[1]}, nor to {addresses[0]}") == "not sent to ***, nor to ***"
+
+
 @pytest.mark.parametrize(
     ("name", "hidden"),
     [

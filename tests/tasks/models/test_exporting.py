@@ -76,8 +76,9 @@ def test_texts_are_lines_or_the_columns_of_a_family(
     )
     lines.write_text(json.dumps({"text_a": TEXTS[0], "text_b": TEXTS[1]}) + "\n", encoding="utf-8")
     assert len(material_of(root, source_of(root, str(pairs), None, tmp_path), lines).checked) == 1
-    lines.write_text("only words\n", encoding="utf-8")
-    with pytest.raises(DataError, match="line 1: not JSON"):
+    apart = json.dumps({"text_a": "one\u2028line", "text_b": TEXTS[1]}, ensure_ascii=False)
+    lines.write_text(f"\n{apart}\n\nonly words\n", encoding="utf-8")
+    with pytest.raises(DataError, match=f"{lines}:4: not JSON"):
         material_of(root, source_of(root, str(pairs), None, tmp_path), lines)
     with pytest.raises(DataError, match="cannot be read as text"):
         material_of(root, source_of(root, str(pairs), None, tmp_path), tmp_path / "absent")

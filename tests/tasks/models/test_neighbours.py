@@ -16,6 +16,7 @@ from flows.cli.app import app
 from pipelines.judging.occurrences import Occurrence, cosines, occurrence_states
 from pipelines.models.backbone import open_backbone
 from pipelines.networks.word_vectors import WordVectorsConfig, WordVectorsModel
+from tasks.models.neighbours import MOST
 from tests.tasks.conftest import Builder
 
 SENTENCES = [
@@ -65,6 +66,14 @@ def test_texts_of_ones_own_and_a_layer_are_used(named: str, tmp_path: Path) -> N
     assert code == 0 and "of 2 sentences with the word, of" in output, output
     code, output = said(*options, "--layer", "7")
     assert code == 2 and "--layer 7" in output and "layers 0 (the embeddings) to 2" in output
+
+
+def test_of_a_large_file_only_the_beginning_is_read(named: str, tmp_path: Path) -> None:
+    texts = tmp_path / "texts.txt"
+    sentences = "".join(f"The system has {number} points.\n" for number in range(MOST))
+    texts.write_bytes(sentences.encode() + b"no such word\n" * 100_000 + b"\xff")
+    code, output = said("system", "--in", "A system.", "--model", named, "--texts", str(texts), "--top", "1")
+    assert code == 0 and f"of {MOST} sentences with the word, of" in output, output
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -57,6 +58,7 @@ def test_what_is_no_input_is_one_sentence(predict: Predict, tmp_path: Path) -> N
         f"{broken}:2: not JSON": ["--file", str(broken)],
         f"{other}: not UTF-8": ["--file", str(other)],
         "no input: ": [],
+        "text 2 is not UTF-8": ["one", "\udcff"],
     }
     for sentence, arguments in refused.items():
         done = predict(*arguments, given=b"")
@@ -66,3 +68,32 @@ def test_what_is_no_input_is_one_sentence(predict: Predict, tmp_path: Path) -> N
 
 def test_a_mention_is_a_text(predict: Predict) -> None:
     assert predict("@alice is here").exit_code == 0
+    assert predict("@alice " + "writes " * 60).exit_code == 0, "longer than the name of a file"
+
+
+def test_standard_input_is_utf_8_in_every_locale(predict: Predict, classifier_folder: Path) -> None:
+    shown = predict(given="\ufeffsüß\n".encode())
+    assert shown.exit_code == 0 and shown.output == predict("süß").output, "without the mark of its encoding"
+    arguments = ["predict", "--model", str(classifier_folder)]
+    done = CliRunner(charset="latin-1").invoke(app, arguments, input="süß".encode("latin-1"))
+    assert done.exit_code == 2 and "standard input: not UTF-8" in done.stderr
+
+
+def test_a_file_begins_with_its_first_text(predict: Predict, tmp_path: Path) -> None:
+    plain, marked = tmp_path / "plain.jsonl", tmp_path / "marked.jsonl"
+    plain.write_text(json.dumps({"text": TEXTS[0]}), encoding="utf-8")
+    marked.write_text(json.dumps({"text": TEXTS[0]}), encoding="utf-8-sig")
+    assert predict("--file", str(marked)).output == predict("--file", str(plain)).output != ""
+
+
+def test_a_text_cannot_command_the_terminal(predict: Predict) -> None:
+    shown = predict("\x1b]0;title\x07 Solve\x9b2J\na linear system.").output
+    assert len(shown.splitlines()) == 1 and "linear system" in shown
+    assert not {"\x1b", "\x07", "\x9b"} & set(shown)
+
+
+def test_no_standard_input_at_all_is_no_input(predict: Predict, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)  # what Python has where the descriptor is closed
+    with pytest.raises(SystemExit) as ended:
+        app(["predict"])
+    assert ended.value.code == 2

@@ -108,8 +108,13 @@ def test_mistakes_are_one_sentence(made: dict[str, str], tmp_path: Path) -> None
     model = cursus.load(made["small"])
     with pytest.raises(cursus.CursusError, match="got one text; write predict"):
         model.predict(TEXTS[0])
+    with pytest.raises(cursus.CursusError, match="got one example; write predict"):
+        model.predict({"text": TEXTS[0]})
     with pytest.raises(cursus.CursusError, match="example 2: the column 'text' is missing"):
         model.predict([TEXTS[0], {"words": "none"}])
+    for given, sentence in (("\udcff", "half of a surrogate pair"), ({"text": b"bytes"}, "expected a text")):
+        with pytest.raises(cursus.CursusError, match=f"example 1: the column 'text' holds .*{sentence}"):
+            model.predict([given])
     with pytest.raises(cursus.CursusError, match="give the folder of a finished stage"):
         cursus.load(made["report"])
     with pytest.raises(cursus.CursusError, match="this process works on the project"):

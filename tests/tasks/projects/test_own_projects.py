@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 from ruamel.yaml import YAML
+from typer.testing import CliRunner
 
+from flows.cli.app import app
 from pipelines.corpora.settings.dataset import load_settings
 from pipelines.errors import CursusError, RecipeError
 from pipelines.recipe.catalogue import FAMILIES
@@ -19,6 +21,7 @@ from pipelines.recipe.contract import violations
 from pipelines.recipe.folders import RecipeFolders
 from pipelines.recipe.load import Library
 from tasks.environment import is_own_project, project_root
+from tasks.projects import creation
 from tasks.projects.creation import TEMPLATES, create
 from tests.contracts.families import EVERY, members, required
 from tests.steps import RECIPES, ROOT
@@ -97,6 +100,9 @@ def test_a_new_project_has_what_every_tool_reads(
     )
     ignored = subprocess.run(["git", "check-ignore", "dvc.lock", "data/pins/own.json"], cwd=root, capture_output=True)
     assert ignored.returncode == 1 and (root / "data" / "pins" / "waited").is_file(), "git says which data was used"
+    jobs = YAML(typ="safe").load(root / ".github" / "workflows" / "cursus.yaml")["jobs"]
+    cached = [step for job in jobs.values() for step in job["steps"] if "cache" in step.get("with", {})]
+    assert not cached or (root / "requirements.txt").exists(), "setup-python fails where there is nothing to key it by"
     parts = (root / "parts" / "README.md").read_text(encoding="utf-8")
     assert all(f"`parts/{family}/`" in parts for family in FAMILIES)
     if template == "empty":
@@ -129,6 +135,26 @@ def test_a_folder_that_holds_something_is_left_alone(project: Path) -> None:
     with pytest.raises(CursusError, match="no template 'txt'; templates: text, chinese, empty"):
         create(project.parent / "other", "txt")
     assert not (project.parent / "other").exists()
+
+
+@pytest.mark.parametrize("exists", [False, True], ids=["new", "empty"])
+def test_a_project_is_made_completely_or_not_at_all(
+    exists: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, root = tmp_path / "home", tmp_path / "home" / "my project"
+    (root if exists else home).mkdir(parents=True)
+
+    def stopped(*arguments: object) -> str:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(creation, "_settings", stopped)
+        create(root, "empty")
+    assert [*home.iterdir()] == ([root] if exists else []) and (not exists or not [*root.iterdir()])
+    done = CliRunner().invoke(app, ["init", str(root), "--template", "empty"])
+    assert done.exit_code == 0 and f"cd '{root}'" in done.stdout, "a path with a space can be copied into a shell"
+    assert is_own_project(root) and (root / "recipes").is_dir() and [*home.iterdir()] == [root]
+    assert not [path for path in root.iterdir() if path.name.startswith(".cursus-init-")]
 
 
 def test_an_own_part_is_named_by_an_own_recipe_and_is_part_of_its_identity(project: Path) -> None:

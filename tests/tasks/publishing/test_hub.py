@@ -89,6 +89,14 @@ def test_the_client_as_it_is_installed_uploads_a_folder(folder: Path) -> None:
     assert {one.authorization for one in hub.requests} == {f"Bearer {TOKEN}"} and TOKEN not in done.stderr
 
 
+def test_a_hub_that_is_not_reached_is_one_sentence(folder: Path) -> None:
+    closed = Hub(REPOSITORY, TOKEN, url="http://127.0.0.1:9")  # the port of `discard`, where nothing listens
+    command = [sys.executable, "-c", UPLOAD, str(folder), REPOSITORY]
+    done = subprocess.run(command, env=environment(closed), capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1].startswith(f"refused: the hub did not take {REPOSITORY}: "), done.stderr
+    assert TOKEN not in done.stdout + done.stderr
+
+
 def test_a_token_that_the_hub_refuses_is_in_no_message(folder: Path) -> None:
     with serving(Hub(REPOSITORY, TOKEN)) as hub:
         command = [sys.executable, "-c", UPLOAD, str(folder), REPOSITORY]

@@ -114,4 +114,5 @@ def test_what_cannot_be_published_is_one_sentence(
     command = [sys.executable, "-m", "cursus", "publish", made["small"], "hub:ada/topics"]
     hub = subprocess.run(command, env=os.environ, capture_output=True, text=True)
     assert hub.returncode == 2 and "the hub needs a token" in hub.stderr.splitlines()[-1]
+    assert "copying the model" not in hub.stderr, "before anything is copied"
     assert not (tmp_path / "new").exists()

@@ -122,6 +122,11 @@ def test_many_at_once_are_answered_in_batches(served: Served) -> None:
         ({"inputs": ["a text"], "more": 1}, 422, "Extra inputs are not permitted"),
         ({"inputs": ["a text"] * 1025}, 422, "at most 1024 items"),
         ({"inputs": ["x" * LARGEST_REQUEST]}, 413, "send the examples in several"),
+        ({"inputs": [float("nan")]}, 422, "inputs.0"),
+        ({"inputs": ["\ud800"]}, 422, "input 1: "),
+        ({"inputs": [{"text": "\ud800"}]}, 422, "input 1: the column 'text'"),
+        ({"inputs": ["a text"], "\ud800": 1}, 422, '{"detail":"'),
+        ({"more": 1}, 422, '{"detail":"inputs: Field required"}'),
     ],
 )
 def test_what_it_cannot_read_is_refused_in_a_sentence(served: Served, payload: Any, status: int, sentence: str) -> None:
