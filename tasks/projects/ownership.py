@@ -1,5 +1,4 @@
-"""Whose project it is: parts of a project are imported, so one that another user has put into a folder that everyone may
-write to is not taken unasked.
+"""Whose project it is: one that another user has put where everyone may write is not taken unasked.
 
 Commands work on the project around the current folder. In /tmp, every user could make one for all folders below, whose
 parts would run with the rights of the user of the command. Elsewhere, whoever may write into the folder of a project is
