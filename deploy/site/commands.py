@@ -50,13 +50,13 @@ Options before the command:
 
 [English](../commands.md) · **中文**
 
-由 `python -m deploy.site.commands` 从代码生成：请勿编辑。`cursus --help` 以及命令之后的 `--help` 打印同样的内容；
+由 `python -m deploy.site.commands` 从代码生成：请勿编辑。`cursus --help` 以及命令之后的 `--help` 打印的内容相同；
 `cursus --install-completion` 为你的 shell 安装命令、选项、数据集和配方的补全。
 
 | 退出状态 | 含义 |
 |---|---|
 | 0 | 完成 |
-| 1 | 答案是否定的（下面写明了的命令）；或者是 Cursus 自身的错误，附 traceback |
+| 1 | 答案是否定的（限下文注明的命令）；或者是 Cursus 自身的错误，附 traceback |
 | 2 | 命令、设置、配方或数据有误：用一句话说明该怎么做 |
 | {INTERRUPTED}、{TERMINATED} | 被 Ctrl-C、SIGTERM 停止；同一命令从最后一个检查点继续 |
 
@@ -70,7 +70,7 @@ CHINESE = {
     ", ": "、",
     "from {min}": "不小于 {min}",
     "from {min} to {max}": "{min} 到 {max}",
-    "Exit status {status} where no form is within the limits.": "没有任何形式在限度之内时，退出状态为 {status}。",
+    "Exit status {status} where no form is within the limits.": "没有任何形式满足限制时，退出状态为 {status}。",
 }
 """Words of these pages alone → Chinese; sentences of the help are translated in pipelines/messages."""
 VALUES = {str: "TEXT", int: "N", float: "X", Path: "PATH"}

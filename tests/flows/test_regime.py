@@ -95,7 +95,7 @@ def test_a_smoke_run_harms_nothing(first: FirstRun, cursus: Cursus, checkout: Pa
     before, pages = registered(checkout), set((checkout / "reports").glob("*/report.html"))
     done = cursus("--language", "zh", "run", "brief", "--smoke", "--threads", "1")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "已注册" not in done.stdout and "试运行   不注册模型" in done.stdout
+    assert "已注册" not in done.stdout and "冒烟     不注册模型" in done.stdout
     assert re.search(r"^general .*M 词元 .*k/秒", done.stderr, re.MULTILINE), "the flow's process prints Chinese too"
     assert registered(checkout) == before and before, "neither a version nor an alias"
     told = cursus("predict", "--json", "Send a message to a list of addresses.")
