@@ -35,7 +35,7 @@ def violations(member: type[Component], options: dict[str, Any] | None = None) -
 
 def _documentation(member: type[Component]) -> Iterator[str]:
     own = member.__dict__.get("__doc__") or ""
-    if not own.strip().split("\n\n")[0].endswith("."):
+    if not own.strip().split("\n\n")[0].endswith((".", "。")):
         yield "its class has no docstring that begins with a whole sentence"
     if not importlib.import_module(member.__module__).__doc__:
         yield "its module has no docstring that says what it is"
