@@ -10,8 +10,9 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -35,8 +36,9 @@ WRITTEN = {
     ".gitignore": "gitignore",
     "README.md": "README.md",
     ".github/workflows/cursus.yaml": "workflow.yaml",
+    "recipes/own.yaml": "own.yaml",
 }
-"""File of a project → template."""
+"""File of a project → file of its template, where the template has it."""
 LABELS = ("asyncio", "email", "unittest")
 """Packages of the standard library whose documentation is the labelled example: which one does a text document?"""
 DOMAIN = ("logging", "importlib", "http", "json", "concurrent", "multiprocessing", "urllib", "xml")
@@ -78,14 +80,12 @@ def _fill(folder: Path, template: str) -> None:
         else:
             shutil.copyfile(shipped / name, target)
     for name, source in WRITTEN.items():
-        _write(folder / name, _template(source))
+        if (file := _source(template, source)).is_file():
+            _write(folder / name, file.read_text(encoding="utf-8"))
     _write(folder / "dvc.yaml", _data_steps(shipped / "dvc.yaml"))
     _write(folder / "params.yaml", _settings(shipped / "params.yaml", template))
-    (folder / "recipes").mkdir()
-    if template != "empty":
-        _write(folder / "recipes" / "own.yaml", _template(f"{template}.recipe.yaml"))
-    families = "".join(f"\n- `{PARTS}/{family}/`: like `{package}`" for family, package in FAMILIES.items())
-    _write(folder / PARTS / "README.md", f"{_template('parts.md')}{families}\n")
+    (folder / "recipes").mkdir(exist_ok=True)
+    _write(folder / PARTS / "README.md", _parts_page(template))
     _write(folder / WAITED, WAITED_TEXT)
     if template == "text":
         _write_example_texts(folder)
@@ -104,8 +104,11 @@ def _is_versioned(folder: Path) -> bool:
         return False
 
 
-def _template(name: str) -> str:
-    return files(__package__).joinpath("templates", name).read_text(encoding="utf-8")
+def _source(template: str, name: str) -> Traversable:
+    """The file `name` of a template: its own, or else that of all templates."""
+    folder = files(__package__).joinpath("templates")
+    own = folder.joinpath(template, name)
+    return own if own.is_file() else folder.joinpath(name)
 
 
 def _write(file: Path, text: str) -> None:
@@ -113,11 +116,27 @@ def _write(file: Path, text: str) -> None:
     file.write_text(text, encoding="utf-8")
 
 
+def _parts_page(template: str) -> str:
+    """The page about own parts, whose last line is repeated for each family."""
+    *text, row = _source(template, "parts.md").read_text(encoding="utf-8").splitlines()
+    rows = [row.format(family=family, package=package) for family, package in FAMILIES.items()]
+    return "\n".join([*text, *rows]) + "\n"
+
+
 def _settings(shipped: Path, template: str) -> str:
-    """The shipped settings of training and promotion, with the datasets of a template."""
+    """The shipped settings of training and promotion, with the datasets of a template and comments in its language."""
     head, _, _ = shipped.read_text(encoding="utf-8").partition("\ndatasets:\n")
     kept = [line for line in head.splitlines() if not line.startswith(("#", "default_dataset:"))]
-    return "\n".join(["# Settings of this project.", *kept, _template(f"{template}.yaml")])
+    file = _source(template, "comments.yaml")
+    translated = YAML(typ="safe").load(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    lines = [_commented(line, translated) for line in ("# Settings of this project.", *kept)]
+    return "\n".join([*lines, _source(template, "datasets.yaml").read_text(encoding="utf-8")])
+
+
+def _commented(line: str, translated: Mapping[str, str]) -> str:
+    """A line of settings with its comment translated."""
+    code, mark, comment = line.rpartition("# ")
+    return f"{code}{mark}{translated.get(comment, comment)}"
 
 
 def _data_steps(shipped: Path) -> str:
