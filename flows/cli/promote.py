@@ -156,8 +156,12 @@ def _show_decision(root: Path, promotion: Promotion, later: str | None) -> None:
 
     decision = promotion.decision
     assert decision is not None
-    why = "" if decision.reason == promotion.sentence else f": {decision.reason}"
-    line = message("{action} by {person}{why}", action=plain(decision.action), person=decision.decided_by, why=why)
+    line = message(
+        "{action} by {person}" if decision.reason == promotion.sentence else "{action} by {person}: {reason}",
+        action=plain(decision.action),
+        person=decision.decided_by,
+        reason=decision.reason,
+    )
     console.print(line, markup=False, soft_wrap=True)
     page = localized_page(root / "reports" / promotion.id / "gate.html")
     console.print(message("page     {path}", path=page), markup=False, soft_wrap=True)
