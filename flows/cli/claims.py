@@ -95,7 +95,7 @@ def planned_claims(
 
 def show_claims(output: Console, planned: Sequence[EstimatedClaim], failures: Sequence[Failure]) -> None:
     """Print what will be measured, what each adds to the time, and the total; then what cannot be."""
-    heads = [message(one) for one in ("claim", "why", "data", "steps", "minutes", "in all")]
+    heads = [message(one) for one in ("claim", "why", "data", "steps", "minutes", "cumulative")]
     table = Table(
         Column(heads[0], overflow="fold"), *heads[1:], title=message("claims to measure"), title_justify="left"
     )
@@ -113,7 +113,7 @@ def show_claims(output: Console, planned: Sequence[EstimatedClaim], failures: Se
         times = [f"{seconds / 60:.1f}" for seconds in (added, total)]
         table.add_row(one.claim.label, message(one.claim.reason), state, str(len(new)), *times)
     output.print(table)
-    line = "in all {count}, about {minutes:.1f} minutes; steps that several share are counted once"
+    line = "claims: {count}, about {minutes:.1f} minutes in total; steps that several share are counted once"
     output.print(message(line, count=len(planned), minutes=total / 60))
     if prepared:
         line = (

@@ -2,8 +2,8 @@
 
     data       docs/general                 md5 1a2b3c4d   61,234 rows   data/prepared/docs/general
 
-    models                     made as    tokens   key figure                  when               took
-    general          3f2a9c01  pretrain   2.0 M    validation/loss 4.200       2026-03-01 11:00   3m12s
+    models                     kind       reads         tokens  metric      when (UTC)   took
+    general          3f2a9c01  pretrain   docs/general  2.0M    loss 4.200  03-01 11:00  3m12s
     └─ task          77ab01c2  …
        ├─ classify   9e81d004  …
        └─ small      0c4422aa  …  ↗ teacher classify 9e81d004
@@ -164,8 +164,8 @@ def _tree_lines(records: Mapping[str, Provenance], subject: str) -> list[str]:
             roots.append(name)
         else:
             children.setdefault(parent, []).append(name)
-    heads = (message("reads"), message("tokens"), message("key figure"), message("when (UTC)"), message("took"))
-    header = AncestryRow(message("models"), ("", message("made as"), *heads))
+    heads = (message("reads"), message("tokens"), message("metric"), message("when (UTC)"), message("took"))
+    header = AncestryRow(message("models"), ("", message("kind"), *heads))
     rows = [header, *(row for name in roots for row in _branch(name, records, children, subject, "", ""))]
     aligned = _columns([(row.tree, *row.cells) for row in rows])
     lines = []

@@ -18,8 +18,8 @@ PAGES = {ENGLISH: Path("README.md"), "zh": Path("README.zh.md")}
 """Language → the page in which the recipes are listed."""
 BEGIN = "<!-- written by `python -m tasks.records.systems`: do not edit -->"
 END = "<!-- end of the recipes -->"
-OTHER = "Questions of one's own, and combinations"
-"""Title of the recipes that are of no published system."""
+OTHER = "Other recipes"
+"""Title of the recipes that are of no system of the list."""
 _LETTER = re.compile(r"^[A-Z]\. ")
 
 

@@ -159,8 +159,8 @@ def _decisions(content: Mapping[str, Any]) -> list[Table]:
         return []
     columns = (
         text("action", message("Decision")),
-        text("decided_by", message("By")),
-        text("at", message("At")),
+        text("decided_by", message("Decided by")),
+        text("at", message("Decided at")),
         text("reason", message("Reason")),
     )
     return [Table("decision", message("Decision"), columns, [decision])]

@@ -76,7 +76,7 @@ def test_the_plan_counts_shared_steps_once() -> None:
     output = Console(width=200, record=True)
     show_claims(output, PLANNED, [Failure(OutstandingClaim("gpt/known", "no record"), "there is no such dataset")])
     text = output.export_text()
-    assert "in all 3, about 13.0 minutes; steps that several share are counted once" in text
+    assert "claims: 3, about 13.0 minutes in total; steps that several share are counted once" in text
     cells = [line.split("│") for line in text.splitlines() if "adapter/" in line]
     assert [cell.strip() for cell in cells[0]][1:-1] == [
         *("adapter/within_a_point", "no record", "prepared", "1", "10.0", "13.0")
