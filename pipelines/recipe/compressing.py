@@ -24,6 +24,14 @@ class SuccessiveCompression(Protocol):
 
 
 @runtime_checkable
+class PrecedingCompression(Protocol):
+    """A compression after which not all others fit."""
+
+    def unfit_before(self, later: Compression) -> str | None:
+        """Why `later` does not fit a network that has this compression; None if it does."""
+
+
+@runtime_checkable
 class LayersCounted(Protocol):
     """A backbone whose options count or number layers in more than one way, so that not all of them can be removed."""
 
@@ -80,6 +88,9 @@ def check_compression(stage: Stage, resolve: Callable[[str], Stage]) -> Problem 
                 f"{compression.name} comes after training: leave out the objective, or set budget: {{tokens: 0}} where "
                 "the compression needs it",
             )
+        for one in before:
+            if isinstance(one, PrecedingCompression) and (unfit := one.unfit_before(compression)):
+                return "compression", f"{compression.name}: {unfit}"
         if isinstance(compression, SuccessiveCompression) and (
             unfit := compression.unfit_after(before, complete=not _from_elsewhere(stage, resolve))
         ):
