@@ -32,8 +32,9 @@ class PrecedingCompression(Protocol):
 
 
 @runtime_checkable
-class LayersCounted(Protocol):
-    """A backbone whose options count or number layers in more than one way, so that not all of them can be removed."""
+class FixedLayers(Protocol):
+    """A backbone whose layers cannot always be removed: another part of it names one by its number, or is counted with
+    them, or they differ."""
 
     @property
     def num_hidden_layers(self) -> int:
@@ -80,8 +81,8 @@ def check_compression(stage: Stage, resolve: Callable[[str], Stage]) -> Problem 
                 f"{compression.name} removes layers, and the head {exits} has a classifier after each of them; give "
                 "that head to a stage that starts from the smaller network",
             )
-        if compression.level is Level.LAYERS and (numbered := _numbered_layers(stage, position, resolve)):
-            return "compression", f"{compression.name} removes layers, and {numbered}"
+        if compression.level is Level.LAYERS and (fixed := _fixed_layers(stage, position, resolve)):
+            return "compression", f"{compression.name} removes layers, and {fixed}"
         if compression.level is Level.BITS and not compression.replaces_weights and stage.trains:
             return (
                 "compression",
@@ -171,9 +172,9 @@ def _head_of_layers(stage: Stage) -> str | None:
     return next((head.name for head in heads if head is not None and getattr(head, "skips_layers", False)), None)
 
 
-def _numbered_layers(stage: Stage, position: int, resolve: Callable[[str], Stage]) -> str | None:
+def _fixed_layers(stage: Stage, position: int, resolve: Callable[[str], Stage]) -> str | None:
     """Why the compression at `position` cannot remove layers of the backbone; None if it can, or removes none."""
-    if not isinstance(stage.backbone, LayersCounted):
+    if not isinstance(stage.backbone, FixedLayers):
         return None
     parents = [parent for _, parent in continued_stages(stage, resolve)]
     shape = NetworkShape(layers=stage.backbone.num_hidden_layers)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.pipelines.recipe.mistakes import check_refusal, refusal
-from tests.pipelines.recipe.recipe_texts import labelled
+from tests.pipelines.recipe.recipe_texts import labelled, written
 from tests.steps import library_of
 
 KNOWBERT = "{name: knowbert, num_hidden_layers: 6, after: 4}"
@@ -37,6 +37,17 @@ def compressed(compression: str, *more: str, backbone: str) -> str:
 def test_layers_that_others_are_counted_by_stay(compression: str, backbone: str, says: str, tmp_path: Path) -> None:
     message = refusal(tmp_path, "meeting", compressed(compression, backbone=backbone))
     check_refusal(message, ("stages.small.compression: ", says, "; pre-train a network "))
+
+
+def test_a_top_layer_that_is_unlike_the_others_stays(tmp_path: Path) -> None:
+    removed = "{name: select_layers, which: first}"
+    small = f"  small: {{kind: adapt_domain, start: general, corpus: domain, compression: {removed}}}"
+    recipe = written(
+        small, tokenizer="spelled_words", layout="{name: windows, framed: false}", backbone="transformer_bilm",
+        corruption="[]", head="bidirectional_lm", objective="bidirectional_lm",
+    )  # fmt: skip
+    says = "stages.small.compression: select_layers removes layers, and the top one of transformer_bilm alone ends in a"
+    check_refusal(refusal(tmp_path, "meeting", recipe), (says,))
 
 
 def test_the_layers_that_an_earlier_stage_has_left_are_those_that_count(tmp_path: Path) -> None:
