@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
+from pipelines.networks.shape import NetworkShape
 from pipelines.parts.compressions import Compression, Level
 from pipelines.recipe.lines import line_views
 from pipelines.recipe.problems import Problem
@@ -20,6 +21,27 @@ class SuccessiveCompression(Protocol):
     def unfit_after(self, earlier: Sequence[Compression], *, complete: bool) -> str | None:
         """Why it does not fit a network of which `earlier` are the compressions before; None if it does. Unless they
         are `complete`, a checkpoint from elsewhere may have had more."""
+
+
+@runtime_checkable
+class PrecedingCompression(Protocol):
+    """A compression after which not all others fit."""
+
+    def unfit_before(self, later: Compression) -> str | None:
+        """Why `later` does not fit a network that has this compression; None if it does."""
+
+
+@runtime_checkable
+class FixedLayers(Protocol):
+    """A backbone whose layers cannot always be removed: another part of it names one by its number, or is counted with
+    them, or they differ."""
+
+    @property
+    def num_hidden_layers(self) -> int:
+        """Number of layers of a new network."""
+
+    def unfit_for_fewer_layers(self, layers: int) -> str | None:
+        """Why none of the `layers` that a network has by now can be removed; None if they can."""
 
 
 def check_compression(stage: Stage, resolve: Callable[[str], Stage]) -> Problem | None:
@@ -59,12 +81,17 @@ def check_compression(stage: Stage, resolve: Callable[[str], Stage]) -> Problem 
                 f"{compression.name} removes layers, and the head {exits} has a classifier after each of them; give "
                 "that head to a stage that starts from the smaller network",
             )
+        if compression.level is Level.LAYERS and (fixed := _fixed_layers(stage, position, resolve)):
+            return "compression", f"{compression.name} removes layers, and {fixed}"
         if compression.level is Level.BITS and not compression.replaces_weights and stage.trains:
             return (
                 "compression",
                 f"{compression.name} comes after training: leave out the objective, or set budget: {{tokens: 0}} where "
                 "the compression needs it",
             )
+        for one in before:
+            if isinstance(one, PrecedingCompression) and (unfit := one.unfit_before(compression)):
+                return "compression", f"{compression.name}: {unfit}"
         if isinstance(compression, SuccessiveCompression) and (
             unfit := compression.unfit_after(before, complete=not _from_elsewhere(stage, resolve))
         ):
@@ -143,6 +170,20 @@ def _head_of_layers(stage: Stage) -> str | None:
     """Name of a head of `stage` with weights for each layer of the backbone; None for none."""
     heads = (view.head for view in line_views(stage).values())
     return next((head.name for head in heads if head is not None and getattr(head, "skips_layers", False)), None)
+
+
+def _fixed_layers(stage: Stage, position: int, resolve: Callable[[str], Stage]) -> str | None:
+    """Why the compression at `position` cannot remove layers of the backbone; None if it can, or removes none."""
+    if not isinstance(stage.backbone, FixedLayers):
+        return None
+    parents = [parent for _, parent in continued_stages(stage, resolve)]
+    shape = NetworkShape(layers=stage.backbone.num_hidden_layers)
+    for before in (*(one for parent in reversed(parents) for one in parent.compression), *stage.compression[:position]):
+        shape = before.shape_after(shape)
+    assert shape.layers is not None
+    if stage.compression[position].shape_after(shape).layers == shape.layers:
+        return None
+    return stage.backbone.unfit_for_fewer_layers(shape.layers)
 
 
 def continued_stages(stage: Stage, resolve: Callable[[str], Stage], recipe: str = "") -> Iterator[tuple[str, Stage]]:

@@ -4,13 +4,15 @@ or from its dimensions."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 from pipelines.models.untrusted import safetensors_header
 from pipelines.networks.folder import CONFIGURATION, SAFETENSORS, read_json
 from pipelines.networks.stored_size import StoredSize
 from pipelines.parts.architectures import Architecture
+from pipelines.parts.compressions import Compression
 from pipelines.recipe.plan import Step
 from tasks.estimates.backbone_size import forward_operations
 from tasks.estimates.work import KnownStep, backbone_of, vocabulary_of
@@ -18,6 +20,14 @@ from tasks.estimates.work import KnownStep, backbone_of, vocabulary_of
 FLOAT_BYTES = 4
 CHARACTERS_OF_AN_ENTRY = 26
 """Bytes in the files of a tokenizer for each token of its vocabulary."""
+
+
+@runtime_checkable
+class SizedByEarlier(Protocol):
+    """A compression whose bytes depend on the compressions before it."""
+
+    def size_after_earlier(self, size: StoredSize, earlier: Sequence[Compression]) -> StoredSize:
+        """About how many bytes, at most, a network has that had `size` and the compressions `earlier` before."""
 
 
 def saved_size(folder: Path) -> StoredSize:
@@ -43,19 +53,24 @@ def saved_size(folder: Path) -> StoredSize:
 def expected_bytes(step: Step, steps: Mapping[str, Step], folders: Mapping[str, Path]) -> float:
     """About how many bytes serving the result of `step` needs; `steps` are those of its plan by fingerprint, and
     `folders` those of the ones that are finished."""
-    chain = [step]
-    while chain[-1].fingerprint not in folders and (start := steps.get(chain[-1].parents.get("start", ""))) is not None:
-        chain.append(start)
-    root = chain[-1]
-    if (folder := folders.get(root.fingerprint)) is not None and (folder / SAFETENSORS).is_file():
+    lineage = [step]
+    while (start := steps.get(lineage[-1].parents.get("start", ""))) is not None:
+        lineage.append(start)
+    root = next((at for at, one in enumerate(lineage) if one.fingerprint in folders), len(lineage) - 1)
+    if (folder := folders.get(lineage[root].fingerprint)) is not None and (folder / SAFETENSORS).is_file():
         size = saved_size(folder)
         other = float(sum((folder / name).stat().st_size for name in CONFIGURATION if (folder / name).is_file()))
-        chain = chain[:-1]
+        planned, known = lineage[:root], lineage[root:]
     else:
-        size, other = _of_dimensions(root)
-    for one in reversed(chain):
-        for compression in one.stage.compression:
+        size, other = _of_dimensions(lineage[root])
+        planned, known = lineage[: root + 1], lineage[root + 1 :]
+    earlier = [compression for one in reversed(known) for compression in one.stage.compression]
+    for compression in (compression for one in reversed(planned) for compression in one.stage.compression):
+        if isinstance(compression, SizedByEarlier):
+            size = compression.size_after_earlier(size, earlier)
+        else:
             size = compression.size_after(size)
+        earlier.append(compression)
     return size.total + other
 
 

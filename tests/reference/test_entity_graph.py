@@ -7,12 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from tokenizers import Tokenizer, models, pre_tokenizers
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
 from pipelines.errors import DataError
 from pipelines.networks.entity_graph import name_of, read_graph, senses_of_names
-from pipelines.networks.entity_names import names_in_tokens, token_roles
+from pipelines.networks.entity_names import BEGINS, CONTINUES, SPECIAL, names_in_tokens, token_roles
 from pipelines.networks.mentions import MentionMatcher, entity_table
 from pipelines.networks.translation_vectors import MARGIN, RATE, descend, translation_vectors
 from pipelines.parts.tokenizers.byte_bpe import ByteBPE
@@ -123,6 +124,37 @@ def test_names_in_tokens_are_found_in_text(part: WordPiece | ByteBPE, graph_file
     assert found("kernels of a bus") == {"kernels", "bus"}
     assert found("kernelized linear algebra") == {"linear algebra"}
     assert found("kernel") == {"kernel"}
+
+
+def roles(*tokens: str) -> list[int]:
+    """What `tokens` do in a vocabulary of them."""
+    vocabulary = {token: at for at, token in enumerate(("<unk>", *tokens))}
+    fast = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+    return token_roles(PreTrainedTokenizerFast(tokenizer_object=fast, unk_token="<unk>"))[1:]
+
+
+def as_bytes(text: str) -> str:
+    """`text` as a byte-level tokenizer writes it."""
+    ((written, _),) = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False).pre_tokenize_str(text)
+    return str(written)
+
+
+def test_letters_beyond_ascii_continue_words_of_scripts_with_spaces() -> None:
+    accented, han = as_bytes("é"), as_bytes("人")
+    assert len(accented) == 2 and len(han) == 3
+    letters = [accented, accented[:1], accented[1:], as_bytes("ж"), as_bytes("ж")[:1], han[1:], "s", "5"]
+    others = [as_bytes("—"), as_bytes("—")[:1], han, han[:2], han[:1], as_bytes(" é"), "."]
+    assert roles("Ġcaf", *letters) == [BEGINS, *[CONTINUES] * len(letters)]
+    assert roles("Ġcaf", *others) == [BEGINS] * (1 + len(others))
+    assert roles("▁caf", "é", "ж", "\u0301", "s", "5") == [BEGINS, *[CONTINUES] * 5]
+    assert roles("▁caf", "人", "カ", "ไ", "—", ".") == [BEGINS] * 6
+    assert roles("caf", "##é", "é", "s") == [BEGINS, CONTINUES, BEGINS, BEGINS], "without marks of spaces"
+
+
+def test_a_name_is_no_part_of_a_longer_word_with_an_accent() -> None:
+    known = [SPECIAL, *roles("Ġcaf", as_bytes("é"), as_bytes("—"))]
+    found, _ = MentionMatcher([[1]], known)(torch.tensor([[1, 2], [1, 3]]))
+    assert found.tolist() == [[0], [1]]
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from pydantic import Field as Option
 
+from pipelines.components import discover
 from pipelines.errors import RecipeError
 from pipelines.judging.certainty.resampling import RESAMPLES, interval
 from pipelines.judging.evaluations import Evaluation
@@ -17,6 +19,7 @@ from pipelines.judging.evaluations.forward_passes import EvaluationSize, Forward
 from pipelines.judging.figures import RecordedFigure, quotient
 from pipelines.networks.entity_graph import name_of, read_graph
 from pipelines.networks.graph_files import GraphFiles, graph_paths
+from pipelines.parts.backbones import Backbone
 from pipelines.vocabulary import Field, Signal
 
 if TYPE_CHECKING:
@@ -30,6 +33,8 @@ FIELDS = frozenset({Field.INPUT_IDS, Field.ATTENTION_MASK, Field.MASKED_POSITION
 """Fields that a head may need."""
 TOKENS = 12.0
 """Tokens of a sentence, approximately."""
+SHOWN = 80
+"""Characters of a fact in a message."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +50,8 @@ class FactRecallEvaluation(Evaluation, name="fact_recall"):
     """Mean reciprocal rank, in the whole vocabulary, of the tokens of an entity that are hidden in a fact about it.
 
     A fact is the sentence of its subject, predicate and object, which is read twice: without its subject, and without
-    its object; all tokens of the hidden end are masked at once. A name is written without the sense that is meant. The
-    facts are the items of the intervals.
+    its object; all tokens of the hidden end are masked at once. A name is written without the sense that is meant. A
+    token with the score of the hidden one ranks before it. The facts are the items of the intervals.
     """
 
     paper = "arXiv:1909.04164"
@@ -113,8 +118,8 @@ class FactRecallEvaluation(Evaluation, name="fact_recall"):
 def reciprocal_ranks(opened: OpenedModel, sentences: Sequence[FactSentence]) -> NDArray[np.float64]:
     """[N, 2]: the sum of 1 / rank over the hidden tokens of each sentence, and their number.
 
-    A rank counts the tokens that score higher. Raises RecipeError where the head or an annotation needs more than
-    tokens.
+    A rank counts the tokens that score as high or higher, the hidden one among them. Raises RecipeError where the head
+    or an annotation needs more than tokens, and for a fact that is longer than the model's rows.
     """
     import torch
 
@@ -130,6 +135,13 @@ def reciprocal_ranks(opened: OpenedModel, sentences: Sequence[FactSentence]) -> 
         )
     encoded = [tokenizer(one.text, return_offsets_mapping=True) for one in sentences]
     rows = [np.asarray(one["input_ids"], dtype=np.int64) for one in encoded]
+    limit = _longest_row(opened)
+    for sentence, row in zip(sentences, rows, strict=True):
+        if limit is not None and len(row) > limit:
+            raise RecipeError(
+                f"evaluation fact_recall: the fact {shorten(sentence.text, SHOWN)!r} has {len(row)} tokens, and the "
+                f"model reads at most {limit}; leave it out of the graph, or name a stage with more positions"
+            )
     hidden = [
         np.asarray(
             [at for at, (begin, end) in enumerate(one["offset_mapping"]) if begin < end and _within(begin, end, given)]
@@ -151,10 +163,19 @@ def reciprocal_ranks(opened: OpenedModel, sentences: Sequence[FactSentence]) -> 
         }
         with torch.inference_mode():
             logits = head.signals(opened.network, batch, frozenset({Signal.MASKED_LOGITS}))[Signal.MASKED_LOGITS]
-            # what is no number has the last rank
-            ranks = 1 + (~(logits <= logits.gather(1, expected[:, None]))).sum(1)
+            # tokens that score as high, or whose score is no number, rank before the hidden one
+            ranks = (~(logits < logits.gather(1, expected[:, None]))).sum(1)
         np.add.at(result, owners, np.stack([1 / ranks.numpy(), np.ones(len(ranks))], axis=1))
     return result
+
+
+def _longest_row(opened: OpenedModel) -> int | None:
+    """Most tokens that a model reads at once; None where there is no limit, or none that is known."""
+    discover(Backbone.__module__)
+    members = [member for member in Backbone.members.values() if issubclass(member, Backbone)]
+    config = opened.network.config.to_dict()
+    known = next((one for member in members if (one := member.recognise(config))), None)
+    return None if known is None else known.max_length
 
 
 def _within(begin: int, end: int, hidden: tuple[int, int]) -> bool:

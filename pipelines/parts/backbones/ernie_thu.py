@@ -30,6 +30,16 @@ class ErnieThu(GraphReading, name="ernie_thu"):
     entity_size: int = Field(100, gt=0)
     """Width of the vectors of entities, in elements."""
 
+    def unfit_for_fewer_layers(self, layers: int) -> str | None:
+        """Why none of the `layers` over tokens of a network can be removed, for the check of recipes; None if they
+        can."""
+        if layers != self.num_aggregators:
+            return None
+        return (
+            f"{self.name} has {layers} layers over tokens and as many aggregators, which would go with them and still "
+            "be counted; pre-train a network with another number of layers or aggregators"
+        )
+
     def config(self, tokenizer: PreTrainedTokenizerFast, length: int) -> PretrainedConfig:
         from pipelines.networks.ernie_thu import ErnieThuConfig, register_auto_classes
 

@@ -42,6 +42,13 @@ class KnowBert(GraphReading, name="knowbert"):
             )
         return self
 
+    def unfit_for_fewer_layers(self, layers: int) -> str | None:
+        """Why none of the `layers` of a network can be removed, for the check of recipes."""
+        return (
+            f"the knowledge attention of {self.name} is after layer {self.after}: of fewer layers that is another one, "
+            "or none; pre-train a network of fewer layers"
+        )
+
     def config(self, tokenizer: PreTrainedTokenizerFast, length: int) -> PretrainedConfig:
         from pipelines.networks.knowbert import KnowBertConfig, register_auto_classes
 

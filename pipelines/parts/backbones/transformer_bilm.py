@@ -36,6 +36,13 @@ class TransformerBilm(SpelledBackbone, name="transformer_bilm"):
             )
         return self
 
+    def unfit_for_fewer_layers(self, layers: int) -> str | None:
+        """Why none of the `layers` of a network can be removed, for the check of recipes."""
+        return (
+            f"the top one of {self.name} alone ends in a normalisation, which no other can take over; pre-train a "
+            "network of fewer layers"
+        )
+
     def config(self, tokenizer: PreTrainedTokenizerFast, length: int) -> PretrainedConfig:
         from pipelines.networks.transformer_bilm import TransformerBilmConfig, register_auto_classes
 

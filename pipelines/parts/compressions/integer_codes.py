@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pipelines.networks.stored_size import StoredSize
 
 IN_MEMORY = 8 / 32
-"""Share of the bytes that no width exceeds."""
+"""Share of the bytes of a matrix that no width exceeds."""
 
 
 class IntegerCodes(CodesOfGroups, name="integer_codes"):
@@ -51,9 +51,16 @@ class IntegerCodes(CodesOfGroups, name="integer_codes"):
         return self
 
     def size_after(self, size: StoredSize) -> StoredSize:
-        if self.bits == "trained":
-            return size.layers_times(IN_MEMORY)._replace(embeddings=size.embeddings * IN_MEMORY)
+        if self.bits == "trained":  # by a stage that is not known here; it may have left the embeddings in float32
+            return size.layers_times(IN_MEMORY)
         return super().size_after(size)
+
+    def size_after_earlier(self, size: StoredSize, earlier: Sequence[Compression]) -> StoredSize:
+        """About how many bytes, at most, a network has that had `size` and the compressions `earlier` before."""
+        trained = next((one for one in reversed(earlier) if isinstance(one, RoundedTraining)), None)
+        if self.bits != "trained" or trained is None:
+            return self.size_after(size)
+        return CodesOfGroups.size_after(trained, size)
 
     def unfit_after(self, earlier: Sequence[Compression], *, complete: bool) -> str | None:
         """Why `bits` does not fit weights that have `earlier` compressions, a sentence of the check of recipes; None if

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from pipelines.parts.compressions import Change, Level
+from pipelines.parts.compressions import Change, Compression, Level
 from pipelines.parts.compressions.codes_of_groups import CodesOfGroups
 
 if TYPE_CHECKING:
@@ -33,6 +33,21 @@ class RoundedTraining(CodesOfGroups, name="rounded_training"):
 
     def size_after(self, size: StoredSize) -> StoredSize:
         return size
+
+    def unfit_before(self, later: Compression) -> str | None:
+        """Why `later` does not fit weights that train with rounding, a sentence of the check of recipes; None if it
+        does."""
+        stores_codes = later.level is Level.BITS and isinstance(later, CodesOfGroups)
+        if stores_codes or later.replaces_weights:
+            return None
+        if isinstance(later, RoundedTraining):
+            return "the weights train with rounding already, and do so in all later stages; leave it out"
+        if later.level is Level.WEIGHTS:
+            return f"after {self.name} no matrix is left that it knows; apply {later.name} before {self.name}"
+        return (
+            f"after {self.name} no matrix is left that it knows; store the trained bits by integer_codes with bits: "
+            f"trained, or start from the stage before {self.name}"
+        )
 
     def rebuild(self, network: PreTrainedModel, change: Change) -> PreTrainedModel:
         from pipelines.networks.rounded_layers import Rounding, round_in_training

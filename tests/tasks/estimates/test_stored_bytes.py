@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 from transformers import AutoModelForSequenceClassification, BertConfig, BertForSequenceClassification
 
+from pipelines.lineage.provenance import DataSource
 from pipelines.parts.compressions import Compression
-from tasks.estimates.stored_bytes import saved_size
+from tasks.estimates.stored_bytes import expected_bytes, saved_size
+from tests.pipelines.recipe.recipe_texts import labelled
+from tests.steps import library_of, plan_of
 
 
 @pytest.fixture(scope="module")
@@ -46,3 +49,26 @@ def test_what_a_compression_leaves_is_expected(
     made.shrink(network).network.save_pretrained(tmp_path)
     actual = (tmp_path / "model.safetensors").stat().st_size
     assert made.size_after(saved_size(folder)).total == pytest.approx(actual, rel=tolerance)
+
+
+@pytest.mark.parametrize(("embeddings", "share"), [("8", 8 / 32), ("null", 1.0)])
+def test_trained_bits_are_expected_with_the_embeddings_of_the_training(
+    embeddings: str, share: float, folder: Path, sources: dict[str, DataSource], tmp_path: Path
+) -> None:
+    task = "kind: compress, corpus: task, head: sequence_classification, "
+    rounded = (
+        f"  rounded: {{{task}start: answer, objective: cross_entropy, strategy: full, "
+        f"budget: {{epochs: 1, length: 64}}, "
+        f"compression: {{name: rounded_training, bits: 2, embedding_bits: {embeddings}}}}}"
+    )
+    tuned = "  tuned: {like: answer, start: rounded}"
+    packed = f"  packed: {{{task}start: tuned, compression: {{name: integer_codes, bits: trained}}}}"
+    plan = plan_of(library_of(tmp_path, meeting=labelled(rounded, tuned, packed)), "meeting", sources)
+    steps = {step.fingerprint: step for step in plan.steps}
+    names = {step.name: step.fingerprint for step in plan.steps}
+    size = saved_size(folder)
+    expected = share * size.embeddings + 2 / 32 * (size.attention + size.feed_forward) + size.rest
+    other = (folder / "config.json").stat().st_size
+    for finished in ("answer", "rounded", "tuned"):
+        actual = expected_bytes(steps[names["packed"]], steps, {names[finished]: folder})
+        assert actual == pytest.approx(expected + other), f"{finished} is finished"

@@ -86,6 +86,21 @@ def test_the_figure_is_the_mean_over_hidden_tokens_and_a_fact_is_one_item(folder
     assert FactRecallEvaluation(graphs=(graph,), facts=1).measure(context)["facts"] == 1
 
 
+def test_a_model_that_cannot_tell_tokens_apart_recalls_nothing(folder: Path, graph: Path) -> None:
+    opened = open_model(folder, "cpu")
+    with torch.no_grad():
+        for parameter in opened.network.parameters():
+            parameter.zero_()
+    recalled = reciprocal_ranks(opened, FactRecallEvaluation(graphs=(graph,)).sentences(0))
+    assert recalled[:, 0] == pytest.approx(recalled[:, 1] / 512), "every token has the last rank of the vocabulary"
+
+
+def test_a_fact_that_is_longer_than_a_row_is_named_with_the_limit(folder: Path) -> None:
+    fitting, long = FactSentence("a b.", (0, 1)), FactSentence(f"logger is {'a ' * 100}b.", (0, 6))
+    with pytest.raises(RecipeError, match=r"the fact 'logger is a .* has \d+ tokens, and the model reads at most 64; "):
+        reciprocal_ranks(open_model(folder, "cpu"), [fitting, long])
+
+
 def test_a_model_whose_scores_are_no_numbers_recalls_nothing(folder: Path, graph: Path) -> None:
     opened = open_model(folder, "cpu")
     with torch.no_grad():

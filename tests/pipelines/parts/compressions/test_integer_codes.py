@@ -16,6 +16,7 @@ from pipelines.models.opening import count_weights
 from pipelines.networks.coded_weights import CodedWeight, coded
 from pipelines.networks.group_quantization import dequantize, matrix, pack, quantize
 from pipelines.networks.packed_codes import pack_codes, unpack_codes
+from pipelines.networks.stored_size import StoredSize
 from pipelines.parts.architectures import Architecture
 from pipelines.parts.backbones.transformer import Transformer
 from pipelines.parts.compressions import Compression
@@ -134,6 +135,18 @@ def test_trained_bits_are_those_of_a_stage_that_trained_with_them(tokenizer: Pre
     assert IntegerCodes(bits="trained").choose(network, None) == change
     with pytest.raises(RecipeError, match="has trained the weights as they are with few bits; write bits: trained"):
         IntegerCodes(bits=2).choose(network, None)
+
+
+def test_bytes_of_trained_bits_are_those_of_the_training_and_at_most_so_many_without_it() -> None:
+    size, stored = StoredSize(embeddings=100, attention=10, feed_forward=20, rest=5), IntegerCodes(bits="trained")
+    for bits in (8, None):
+        options = {"bits": 2, "embedding_bits": bits}
+        rounded = Compression.model_validate({"name": "rounded_training", **options})
+        expected = Compression.model_validate({"name": "integer_codes", **options}).size_after(size)
+        assert stored.size_after_earlier(size, [rounded]) == expected
+        assert expected.embeddings == (25 if bits else 100) and expected.attention < 1
+    assert stored.size_after(size) == stored.size_after_earlier(size, []) == StoredSize(100, 2.5, 5, 5)
+    assert IntegerCodes(bits=8).size_after_earlier(size, []) == StoredSize(25, 2.5, 5, 5)
 
 
 def test_embeddings_that_are_the_output_too_are_refused_by_its_own_name(tokenizer: PreTrainedTokenizerFast) -> None:
