@@ -59,7 +59,7 @@ class Size:
         return Shape(self.layers, self.hidden, self.heads, 4 * self.hidden, vocabulary, rows, length, RATE)
 
 
-SIZES = {"tiny": Size(2, 128, 12, 8), "mini": Size(4, 256, 6, 4), "small": Size(4, 512, 3.5, 2.5)}
+SIZES = {"tiny": Size(2, 128, 12, 5), "mini": Size(4, 256, 6, 2.5), "small": Size(4, 512, 3.5, 2)}
 
 
 def case(size: str, length: int) -> str:

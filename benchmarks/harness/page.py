@@ -157,6 +157,9 @@ def by_day(one: Benchmark, days: Sequence[Record]) -> list[str]:
         figures = [day.figure(goal) for day in days]
         values = " | ".join("" if figure is None else _measured(figure) for figure in figures)
         lines.append(f"| {goal.figure} | {values} |")
+    for day in days:
+        if day.what != days[-1].what:
+            lines += ["", f"On {day.day} this was measured: {day.what}"]
     return lines
 
 

@@ -181,23 +181,41 @@ def read(name: str, folder: Path = FOLDER) -> Record | None:
 
 
 def read_days(name: str, folder: Path = FOLDER) -> list[Record]:
-    """What was measured of a benchmark as it is described today, the last of each day and kind of processor, by date;
-    records without turns, curves and plots."""
+    """What was measured of a benchmark, the last of each day and kind of processor, by date; records without turns,
+    curves and plots. A kind of processor has the records of the benchmark as it is described today, and what was
+    measured before only where there is none: figures of the same name are the same comparison."""
     last = read(name, folder)
     kept = [Record.model_validate_json(path.read_bytes()) for path in (folder / DAYS / name).glob("*.json")]
     by_day = {(one.machine.processor, one.day): one for one in kept}
     if last is not None:
         by_day[last.machine.processor, last.day] = last.summary
-    return sorted((one for one in by_day.values() if last is None or one.what == last.what), key=lambda one: one.date)
+    of_today = {one.machine.processor for one in by_day.values() if last is None or one.what == last.what}
+    counted = (
+        one for one in by_day.values() if last is None or one.what == last.what or one.machine.processor not in of_today
+    )
+    return sorted(counted, key=lambda one: one.date)
 
 
 def write(record: Record, folder: Path = FOLDER) -> Path:
-    """Replace the record of a benchmark atomically, and that of its day and kind of processor."""
+    """Replace the record of a benchmark atomically, and that of its day and kind of processor; the summary of the one
+    that it replaces stays."""
     path = folder / f"{record.name}.json"
-    kind = re.sub(r"\W+", "-", record.machine.processor).strip("-").lower()
     days = folder / DAYS / record.name
     days.mkdir(parents=True, exist_ok=True)
-    for file, content in ((days / f"{record.day}-{kind}.json", record.summary), (path, record)):
-        text = content.model_dump_json(indent=1) + "\n"
-        write_text_atomically(file, text, file.with_name(f".{file.stem}.part"), flushed=True)
+    before = read(record.name, folder)
+    if before is not None and not (kept := days / _file_of_day(before)).exists():
+        _write(before.summary, kept)
+    _write(record.summary, days / _file_of_day(record))
+    _write(record, path)
     return path
+
+
+def _file_of_day(record: Record) -> str:
+    kind = re.sub(r"\W+", "-", record.machine.processor).strip("-").lower()
+    return f"{record.day}-{kind}.json"
+
+
+def _write(record: Record, file: Path) -> None:
+    write_text_atomically(
+        file, record.model_dump_json(indent=1) + "\n", file.with_name(f".{file.stem}.part"), flushed=True
+    )
