@@ -17,14 +17,15 @@ LONG = "long"
 LONG_MODULES = Path(__file__).parent / "long_modules.txt"
 """The paths of the modules all of whose tests are long, as measured by `tests/processor_seconds.py`."""
 FLOWS = (
-    *(
-        f"tests/flows/test_{name}.py"
-        for name in ("claim", "compress", "lattice", "left_behind", "mistakes", "together")
-    ),
+    *(f"tests/flows/test_{name}.py" for name in ("claim", "compress", "lattice", "mistakes", "together")),
     "tests/flows/process/test_server_gone.py",
 )
-RUNS = tuple(f"tests/flows/test_{name}.py" for name in ("complete_runs", "notebook", "promote", "regime", "reproduce"))
-"""Those that run flows, in two halves that take as long, each on a checkout of its own; the others read them."""
+RUNS = tuple(
+    f"tests/flows/test_{name}.py"
+    for name in ("complete_runs", "left_behind", "notebook", "promote", "regime", "reproduce")
+)
+"""Those that run flows, in two halves. What the first run computed is made once for both, and these alone look at the
+checkout of that run, which they change."""
 SERVERS = tuple(f"tests/tasks/servers/test_{name}.py" for name in ("pool", "schedule", "server_stopped", "up_and_down"))
 """Those of the servers that start, stop and schedule, half of the time of all, with servers of their own."""
 SLOW_MODULES = (
@@ -68,6 +69,8 @@ TOGETHER: Mapping[str, str] = {
 """Beginnings of paths → the group of what shares a cluster, servers, or models that are kept in memory."""
 SOONER = (
     "tests/tasks/servers/",
+    # first of its group: meanwhile the other half makes the first run, which both need
+    "tests/flows/test_mistakes.py",
     "tests/flows/",
     "tests/deploy/test_package.py",
     "tests/pipelines/training/test_ranks",
