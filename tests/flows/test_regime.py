@@ -13,21 +13,9 @@ import pytest
 from pipelines.lineage.store import Store
 from tasks.records.execution_parameters import KEYS
 from tests.flows.conftest import Cursus, FirstRun, command_line, users_shell
+from tests.tiny_regime import BRIEF
 
 STATES = ("cached", "to compute")
-BRIEF = """
-like: regime
-stages:
-  domain: null
-  task: null
-  scratch: null
-  from_domain: null
-  from_general: null
-  small: null
-  int8: null
-  classify: {start: general, seeds: [0]}
-  report: {kind: evaluate, start: [classify], corpus: task, suite: [scores]}
-"""
 
 
 @pytest.fixture(scope="module")
