@@ -51,6 +51,8 @@ SLOW_MODULES = (
 )
 """Beginnings of their paths."""
 TOGETHER: Mapping[str, str] = {
+    # a thousand pairs of heads and bodies, which share nothing with the rest of their folder
+    "tests/contracts/test_heads": "heads",
     "tests/contracts/": "contracts",
     # with checkouts and servers of their own: beside those of their folders, which are the longest groups
     "tests/flows/test_together": "together",
