@@ -61,6 +61,9 @@ TOGETHER: Mapping[str, str] = {
     **dict.fromkeys(FLOWS, "flows"),
     **dict.fromkeys(RUNS, "runs"),
     **dict.fromkeys(SERVERS, "starting_servers"),
+    # SciPy's documentation, read once
+    "tests/pipelines/corpora/test_documented_tasks": "documentation",
+    "tests/pipelines/corpora/test_sessions": "documentation",
     "tests/pipelines/judging/evaluations/": "evaluations",
     "tests/pipelines/serving/runtimes/": "runtimes",
     "tests/tasks/launchers/test_ray": "ray",
@@ -68,7 +71,7 @@ TOGETHER: Mapping[str, str] = {
     "tests/tasks/datasets/": "datasets",
     "tests/tasks/servers/": "servers",
 }
-"""Beginnings of paths → the group of what shares a cluster, servers, or models that are kept in memory."""
+"""Beginnings of paths → the group of what shares a cluster, servers, or what is kept in memory."""
 SOONER = (
     "tests/tasks/servers/",
     # first of its group: meanwhile the other half makes the first run, which both need
