@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from pipelines.lineage.provenance import DataSource
 from pipelines.lineage.results import COMPILED, SCRATCH
@@ -14,18 +15,43 @@ from pipelines.recipe.lines import teacher_role
 from pipelines.recipe.load import Library
 from pipelines.recipe.model_annotations import read_models
 from pipelines.recipe.plan import Plan, Step, plan
+from pipelines.recipe.problems import Setting
 from pipelines.recipe.profiles import smoke
 from pipelines.recipe.schema import Recipe
 from tests.shared_folders import share_compiled
 
 ROOT = Path(__file__).parents[1]
 RECIPES = ROOT / "recipes"
-SHIPPED = Library(RECIPES)
+
+
+class ShippedLibrary(Library):
+    """The shipped recipes, whose files no test changes. As it stands, each is loaded once in a process: all of them
+    together take seconds, and plans of others load them again and again."""
+
+    def __init__(self) -> None:
+        super().__init__(RECIPES)
+        self._loaded: dict[str, Recipe] = {}
+
+    def load(
+        self,
+        name: str,
+        variants: Sequence[str] | None = None,
+        budget: Mapping[str, Any] | None = None,
+        setting: Setting | None = None,
+    ) -> Recipe:
+        if variants or budget or setting is not None:
+            return super().load(name, variants, budget, setting)
+        if name not in self._loaded:
+            self._loaded[name] = super().load(name)
+        return self._loaded[name]
+
+
+SHIPPED = ShippedLibrary()
 
 
 @cache
 def shipped(name: str, *variants: str) -> Recipe:
-    """A recipe of this house, loaded once: all of them together take seconds, and many tests read all."""
+    """A shipped recipe, loaded once."""
     return SHIPPED.load(name, variants)
 
 

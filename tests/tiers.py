@@ -17,14 +17,15 @@ LONG = "long"
 LONG_MODULES = Path(__file__).parent / "long_modules.txt"
 """The paths of the modules all of whose tests are long, as measured by `tests/processor_seconds.py`."""
 FLOWS = (
-    *(
-        f"tests/flows/test_{name}.py"
-        for name in ("claim", "compress", "lattice", "left_behind", "mistakes", "together")
-    ),
+    *(f"tests/flows/test_{name}.py" for name in ("claim", "compress", "lattice", "mistakes", "together")),
     "tests/flows/process/test_server_gone.py",
 )
-RUNS = tuple(f"tests/flows/test_{name}.py" for name in ("complete_runs", "notebook", "promote", "regime", "reproduce"))
-"""Those that run flows, in two halves that take as long, each on a checkout of its own; the others read them."""
+RUNS = tuple(
+    f"tests/flows/test_{name}.py"
+    for name in ("complete_runs", "left_behind", "notebook", "promote", "regime", "reproduce")
+)
+"""Those that run flows, in two halves. What the first run computed is made once for both, and these alone look at the
+checkout of that run, which they change."""
 SERVERS = tuple(f"tests/tasks/servers/test_{name}.py" for name in ("pool", "schedule", "server_stopped", "up_and_down"))
 """Those of the servers that start, stop and schedule, half of the time of all, with servers of their own."""
 SLOW_MODULES = (
@@ -50,6 +51,8 @@ SLOW_MODULES = (
 )
 """Beginnings of their paths."""
 TOGETHER: Mapping[str, str] = {
+    # a thousand pairs of heads and bodies, which share nothing with the rest of their folder
+    "tests/contracts/test_heads": "heads",
     "tests/contracts/": "contracts",
     # with checkouts and servers of their own: beside those of their folders, which are the longest groups
     "tests/flows/test_together": "together",
@@ -58,6 +61,9 @@ TOGETHER: Mapping[str, str] = {
     **dict.fromkeys(FLOWS, "flows"),
     **dict.fromkeys(RUNS, "runs"),
     **dict.fromkeys(SERVERS, "starting_servers"),
+    # SciPy's documentation, read once
+    "tests/pipelines/corpora/test_documented_tasks": "documentation",
+    "tests/pipelines/corpora/test_sessions": "documentation",
     "tests/pipelines/judging/evaluations/": "evaluations",
     "tests/pipelines/serving/runtimes/": "runtimes",
     "tests/tasks/launchers/test_ray": "ray",
@@ -65,9 +71,11 @@ TOGETHER: Mapping[str, str] = {
     "tests/tasks/datasets/": "datasets",
     "tests/tasks/servers/": "servers",
 }
-"""Beginnings of paths → the group of what shares a cluster, servers, or models that are kept in memory."""
+"""Beginnings of paths → the group of what shares a cluster, servers, or what is kept in memory."""
 SOONER = (
     "tests/tasks/servers/",
+    # first of its group: meanwhile the other half makes the first run, which both need
+    "tests/flows/test_mistakes.py",
     "tests/flows/",
     "tests/deploy/test_package.py",
     "tests/pipelines/training/test_ranks",

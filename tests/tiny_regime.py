@@ -22,6 +22,20 @@ SIZES = (
     (r"seeds: \[0, 1, 2, 3, 4\]", "seeds: [0, 1]"),
 )
 """What is replaced in the recipe's file → by what."""
+BRIEF = """
+like: regime
+stages:
+  domain: null
+  task: null
+  scratch: null
+  from_domain: null
+  from_general: null
+  small: null
+  int8: null
+  classify: {start: general, seeds: [0]}
+  report: {kind: evaluate, start: [classify], corpus: task, suite: [scores]}
+"""
+"""A recipe of four of its stages, with one seed."""
 
 
 def shorten(recipes: Path) -> None:

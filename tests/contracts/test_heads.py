@@ -13,6 +13,7 @@ import torch
 
 from pipelines.components import discover
 from pipelines.errors import RecipeError
+from pipelines.networks import register
 from pipelines.parts.backbones import Backbone
 from pipelines.parts.heads import Head
 from pipelines.parts.tokenizers import Tokenizer
@@ -21,6 +22,7 @@ from pipelines.task_families import Row, Task, TaskFamily
 from pipelines.task_families.encoding import EncodedExamples
 from pipelines.training.assembly.assemble import backbone_prefix
 from pipelines.training.batches.plain_text import PlainBatches
+from pipelines.training.batches.token_stream import TokenStream
 from pipelines.vocabulary import Field, Signal
 from tests.contracts.families import build, members
 from tests.contracts.trials import stages, tables, where_used
@@ -79,10 +81,23 @@ def tokenizer_of(tokenizer: Tokenizer) -> PreTrainedTokenizerFast:
     return tokenizer.tiny().train(documents("logging", "json"))
 
 
+@cache
 def tokenizer_for(body: str) -> PreTrainedTokenizerFast:
     """The tokenizer with which a recipe uses a kind of body."""
     used = (stage for stage in stages().values() if stage.backbone is not None and stage.backbone.label == body)
     return tokenizer_of(next(stage.tokenizer for stage in used if stage.tokenizer is not None))
+
+
+STREAMS: dict[tuple[int, str, str], TokenStream] = {}
+"""Tokenizer, segmentation and annotations → the text as tokens, which nothing changes: hundreds of pairs share them."""
+
+
+def stream_for(stage: Stage, tokenizer: PreTrainedTokenizerFast) -> TokenStream:
+    """Some text as a stage reads it; `tokenizer` is one of `tokenizer_of`, which are kept."""
+    key = (id(tokenizer), repr(stage.segmentation), repr(stage.annotations))
+    if key not in STREAMS:
+        STREAMS[key] = stream_of(documents("logging"), tokenizer, stage.segmentation, stage.annotations)
+    return STREAMS[key]
 
 
 def stage_of(head: str, body: str) -> Stage:
@@ -110,6 +125,7 @@ def stage_of(head: str, body: str) -> Stage:
 
 
 def network(head: Head, body: str, tokenizer: PreTrainedTokenizerFast, task: Task | None) -> PreTrainedModel:
+    register()
     config = BODIES[body].tiny().config(tokenizer, LENGTH)
     config._attn_implementation = "eager"
     torch.manual_seed(0)
@@ -174,7 +190,7 @@ def test_a_head_on_plain_text_says_what_it_provides(name: str, body: str) -> Non
     head, stage = HEADS[name], stage_of(name, body)
     assert stage.tokenizer is not None
     tokenizer = tokenizer_of(stage.tokenizer)
-    stream = stream_of(documents("logging"), tokenizer, stage.segmentation, stage.annotations)
+    stream = stream_for(stage, tokenizer)
     made = PlainBatches(stream, tokenizer, stage.layout, stage.corruption, rows=6, length=LENGTH, steps=1, seed=0)
     batch = tensors(made.batch(0))
     assert head.needs - {Field.MEMORY} <= batch.keys()

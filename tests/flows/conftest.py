@@ -9,15 +9,16 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
+from pydantic import BaseModel
 
 from pipelines.lineage.provenance import Provenance
 from pipelines.lineage.results import COMPILED
 from pipelines.lineage.store import Store
 from tasks.servers.temporary_server import PREFECT_SETTINGS, TemporaryServer
 from tests.copied_sources import copy_code
+from tests.made_once import made_once
 from tests.pipelines.corpora.small_dataset import write_small_dataset
 from tests.seeded_checkouts import seed, seed_prefect
 from tests.shared_folders import share_compiled
@@ -42,15 +43,26 @@ SECRETS = {"DB_PASS": SECRET, "AWS_SECRET_ACCESS_KEY": f"{SECRET}-key", "HF_TOKE
 """Secrets in the environment of the first run."""
 
 
-class FirstRun(NamedTuple):
+class Ended(BaseModel):
+    """A command that has ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+class FirstRun(BaseModel):
     """A run of everything at tiny sizes, and what it left."""
 
     checkout: Path
-    planned: subprocess.CompletedProcess[str]
+    """Changed by the tests of `tiers.RUNS` that read it, which one worker runs; others take what is `copied`."""
+    copied: Path
+    """What the checkout held after the run, but for its state and its reports. Nobody changes it."""
+    planned: Ended
     """The plan, printed before."""
     steps_before: list[Provenance]
     """What the store held then."""
-    done: subprocess.CompletedProcess[str]
+    done: Ended
     made: list[Provenance]
     statuses: dict[str, int]
     """Status to number of MLflow's runs."""
@@ -58,30 +70,43 @@ class FirstRun(NamedTuple):
     """Path below the state folder to its mode, but for files that are the store's as well."""
 
 
-@pytest.fixture(scope="package")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The checkout that is `checkout` to all tests but those that override it."""
-    return write_checkout(tmp_path_factory.mktemp("checkout"))
+FIRST = "first.json"
 
 
 @pytest.fixture(scope="package")
-def first(shared: Path) -> FirstRun:
-    """The first run of the shared checkout: the only one that computes everything."""
-    cursus, store = command_line(shared, users_shell(shared) | SECRETS), Store(shared / "data" / "store")
+def first(tmp_path_factory: pytest.TempPathFactory) -> FirstRun:
+    """The first run of a checkout: the only one that computes everything, once for all workers."""
+    return FirstRun.model_validate_json((made_once(tmp_path_factory, "first-run", run_first) / FIRST).read_bytes())
+
+
+def run_first(folder: Path) -> None:
+    """Write a checkout into `folder`, run everything in it, and record what it left."""
+    root, copied = write_checkout(folder / "checkout"), folder / "copied"
+    cursus, store = command_line(root, users_shell(root) | SECRETS), Store(root / "data" / "store")
     planned = cursus("run", "--dry-run")
     before = list(store.all())
     done = cursus("run", "--threads", "1", timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
-    state = shared / ".cursus"
+    state = root / ".cursus"
     modes = {
         path.relative_to(state).as_posix(): f"{status.st_mode & 0o777:o}"
         for path, status in ((path, path.lstat()) for path in (state, *state.rglob("*")))
         if path.is_dir() or (path.is_file() and status.st_nlink == 1)
     }
-    with sqlite3.connect(shared / ".cursus" / "mlflow.db") as database:
+    with sqlite3.connect(root / ".cursus" / "mlflow.db") as database:
         statuses = dict(database.execute("select status, count(*) from runs group by status"))
     database.close()
-    return FirstRun(shared, planned, before, done, list(store.all()), statuses, modes)
+    copied.mkdir()
+    copy_computed(root, copied)
+    first = FirstRun(
+        checkout=root, copied=copied, planned=ended(planned), steps_before=before, done=ended(done),
+        made=list(store.all()), statuses=statuses, modes=modes,
+    )  # fmt: skip
+    (folder / FIRST).write_text(first.model_dump_json(), encoding="utf-8")
+
+
+def ended(done: subprocess.CompletedProcess[str]) -> Ended:
+    return Ended(returncode=done.returncode, stdout=done.stdout, stderr=done.stderr)
 
 
 def write_prepared(root: Path, first: FirstRun, factory: pytest.TempPathFactory) -> Path:
@@ -91,21 +116,36 @@ def write_prepared(root: Path, first: FirstRun, factory: pytest.TempPathFactory)
 
 def write_computed(root: Path, first: FirstRun, factory: pytest.TempPathFactory, *without: str) -> Path:
     """A checkout of its own in `root`, with the data and the store of the first run, which nobody was told of."""
-    left = shutil.ignore_patterns(".work", "tmp", *without)
-    for entry in first.checkout.iterdir():  # `reports` is left at the top only: a package has that name, too
-        if entry.name in (".cursus", "reports"):
-            continue
-        if entry.is_dir():
-            shutil.copytree(entry, root / entry.name, ignore=left, dirs_exist_ok=True, symlinks=True)
-        else:
-            shutil.copy(entry, root / entry.name)
+    copy_computed(first.copied, root, *without)
     seed(root, factory)  # last: the copied store already links to what is compiled
     return root
 
 
+def copy_computed(source: Path, target: Path, *without: str) -> None:
+    """Copy a checkout without its state, its reports and what is `without`."""
+    left = shutil.ignore_patterns(".work", "tmp", *without)
+    for entry in source.iterdir():  # `reports` is left at the top only: a package has that name, too
+        if entry.name in (".cursus", "reports"):
+            continue
+        if entry.is_dir():
+            shutil.copytree(entry, target / entry.name, ignore=left, dirs_exist_ok=True, symlinks=True)
+        else:
+            shutil.copy(entry, target / entry.name)
+
+
 @pytest.fixture(scope="package")
-def checkout(shared: Path) -> Path:
-    return shared
+def recorded_checkout(first: FirstRun, server: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkout of its own with what the first run computed, after a run that has recorded it in MLflow."""
+    root = write_computed(tmp_path_factory.mktemp("recorded"), first, tmp_path_factory)
+    done = command_line(root, users_shell(root) | server)("run", "--threads", "1", timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return root
+
+
+@pytest.fixture(scope="package")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkout in which nothing was run, of all tests but those that override it."""
+    return write_checkout(tmp_path_factory.mktemp("checkout"))
 
 
 def write_checkout(root: Path) -> Path:

@@ -19,7 +19,7 @@ from pipelines.lineage.store import Store
 from tasks.environment import STORE
 from tasks.records.complete_runs import RecordedRun, RunArguments, _seal, read_complete_run, record_of
 from tasks.tracking.recorded import journals_folder
-from tests.flows.conftest import FirstRun, users_shell, write_computed
+from tests.flows.conftest import users_shell
 from tests.flows.recorded_project import CHANGES, Project, answer_of, artifact_of, flipped, rename, rewrite, write
 
 UNTRUSTED_SECONDS = 2.5
@@ -27,14 +27,12 @@ UNTRUSTED_SECONDS = 2.5
 
 
 @pytest.fixture(scope="module")
-def project(first: FirstRun, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    root = write_computed(tmp_path_factory.mktemp("complete"), first, tmp_path_factory)
+def project(recorded_checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
     packages = tmp_path_factory.mktemp("packages")
     (packages / "example-1.0.dist-info").mkdir()
     (packages / "example-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: example\nVersion: 1.0\n")
-    project = Project(root, users_shell(root) | {"PYTHONPATH": str(packages)}, packages)
-    assert project.run().status == 0, "it writes the report"
-    return recorded_anew(project)
+    environment = users_shell(recorded_checkout) | {"PYTHONPATH": str(packages)}
+    return recorded_anew(Project(recorded_checkout, environment, packages))
 
 
 def recorded_anew(project: Project) -> Project:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from pathlib import Path
 
-from tests.flows.conftest import SECRET, SECRETS, FirstRun
+from tests.flows.conftest import SECRET, SECRETS, FirstRun, users_shell
 from tests.steps import ROOT
 
 HIDING = {"redacted_errors", "record_outcome", "begin", "regime"}
@@ -51,12 +50,11 @@ def test_a_run_writes_no_secret_of_its_environment(first: FirstRun) -> None:
     assert SECRET not in first.done.stdout + first.done.stderr
 
 
-def test_prefect_records_an_error_without_its_secret(
-    checkout: Path, environment: dict[str, str], server: dict[str, str]
-) -> None:
+def test_prefect_records_an_error_without_its_secret(first: FirstRun, server: dict[str, str]) -> None:
+    environment = users_shell(first.checkout) | server | SECRETS
     done = subprocess.run(
         [sys.executable, "-c", FAILING],
-        cwd=checkout, env=environment | server | SECRETS, capture_output=True, text=True, timeout=240,
+        cwd=first.checkout, env=environment, capture_output=True, text=True, timeout=240,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     states = [line for line in done.stdout.splitlines() if line.startswith("state:")]

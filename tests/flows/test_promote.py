@@ -13,7 +13,7 @@ from pipelines.errors import CursusError
 from pipelines.lineage.store import Store
 from tasks.decisions.journal import PromotionJournal
 from tasks.decisions.record import Promotion, PromotionDecision, now
-from tests.flows.conftest import Cursus, FirstRun, command_line, users_shell, write_computed
+from tests.flows.conftest import Cursus, command_line, users_shell
 
 MODEL = "small-text-classification"
 SMALLER = "{quality: {margin: 1.0}, latency: {times_champion: 1000}, model_size: {times_champion: 0.5}, lineage: {}}"
@@ -23,9 +23,9 @@ UNPROVEN = "{quality: {margin: 1.0}, latency: {times_champion: 1000}, reproducib
 
 
 @pytest.fixture(scope="module")
-def checkout(first: FirstRun, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Its own, for other tests count what is in theirs; what it has to compute first is there."""
-    return write_computed(tmp_path_factory.mktemp("promotions"), first, tmp_path_factory)
+def checkout(recorded_checkout: Path) -> Path:
+    """What it has to compute first is there; tests that count what is in the first run's have another."""
+    return recorded_checkout
 
 
 @pytest.fixture(scope="module")

@@ -8,24 +8,25 @@ import shutil
 import sqlite3
 from pathlib import Path
 
+import pytest
+
 from pipelines.lineage.store import Store
 from tasks.records.execution_parameters import KEYS
-from tests.flows.conftest import Cursus, FirstRun
+from tests.flows.conftest import Cursus, FirstRun, command_line, users_shell
+from tests.tiny_regime import BRIEF
 
 STATES = ("cached", "to compute")
-BRIEF = """
-like: regime
-stages:
-  domain: null
-  task: null
-  scratch: null
-  from_domain: null
-  from_general: null
-  small: null
-  int8: null
-  classify: {start: general, seeds: [0]}
-  report: {kind: evaluate, start: [classify], corpus: task, suite: [scores]}
-"""
+
+
+@pytest.fixture(scope="module")
+def checkout(first: FirstRun) -> Path:
+    """That of the first run."""
+    return first.checkout
+
+
+@pytest.fixture(scope="module")
+def cursus(checkout: Path, server: dict[str, str]) -> Cursus:
+    return command_line(checkout, users_shell(checkout) | server)
 
 
 def states(table: str) -> dict[str, str]:

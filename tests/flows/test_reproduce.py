@@ -10,11 +10,22 @@ import pytest
 
 from pipelines.lineage.provenance import RECORD, Provenance
 from pipelines.lineage.store import Store
-from tests.flows.conftest import Cursus, FirstRun
+from tests.flows.conftest import Cursus, FirstRun, command_line, users_shell
 
 
 @pytest.fixture(scope="module")
-def store(first: FirstRun, cursus: Cursus, checkout: Path) -> Store:
+def checkout(first: FirstRun) -> Path:
+    """That of the first run."""
+    return first.checkout
+
+
+@pytest.fixture(scope="module")
+def cursus(checkout: Path, server: dict[str, str]) -> Cursus:
+    return command_line(checkout, users_shell(checkout) | server)
+
+
+@pytest.fixture(scope="module")
+def store(cursus: Cursus, checkout: Path) -> Store:
     """With all of a run, and MLflow told of it, whatever the tests before have taken away."""
     done = cursus("run", "--threads", "1", timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr

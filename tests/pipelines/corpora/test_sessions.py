@@ -7,11 +7,11 @@ from collections import Counter
 import pytest
 
 from pipelines.corpora.documentation.dialogue_tasks import CHOICES, response_examples, session_rows
-from pipelines.corpora.documentation.docstrings import task_rows
 from pipelines.corpora.documentation.sessions import sessions, turns_of
 from pipelines.corpora.settings.task import DocumentationTask
 from pipelines.task_families import TaskFamily
 from pipelines.task_families.dialogues import SYSTEM, USER
+from tests.pipelines.corpora.test_documented_tasks import rows as documented_rows
 
 TEXT = """\
 Add numbers.
@@ -43,7 +43,7 @@ def test_a_session_by_hand() -> None:
 
 
 def test_responses_and_intents_of_real_sessions() -> None:
-    rows = list(task_rows(DocumentationTask.model_validate({"documentation": "scipy", "classes": 4})))
+    rows = documented_rows()
     found = list(response_examples(rows))
     family = TaskFamily.model_validate("multiple_choice")
     assert len(found) > 100 and [problem for one, _, _ in found if (problem := family.problem(one))] == []

@@ -93,9 +93,12 @@ def cover(needed: Mapping[str, Set[str]], shows: Mapping[str, Set[Combination]])
     """The fingerprints of the steps to be made: every combination is shown by one of them."""
     left = _union(shows.values())
     made = frozenset[str]()
+    gaining = dict(needed)
     while left:
-        gains = {name: len(_union(shows[one] for one in steps - made) & left) for name, steps in needed.items()}
-        best = max(needed, key=lambda name: gains[name] / max(1, len(needed[name] - made)))
+        gains = {name: len(_union(shows[one] for one in steps - made) & left) for name, steps in gaining.items()}
+        # what shows nothing new will not show more once others are made
+        gaining = {name: steps for name, steps in gaining.items() if gains[name]}
+        best = max(gaining, key=lambda name: gains[name] / max(1, len(gaining[name] - made)))
         left -= _union(shows[one] for one in needed[best])
         made |= needed[best]
     return made

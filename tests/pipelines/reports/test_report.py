@@ -20,6 +20,7 @@ from pipelines.reports.elements.curves import thinned, tokens_before
 from pipelines.reports.index import best_scores, render_index
 from pipelines.reports.report import _sampled_validations, read_records, render_report
 from pipelines.reports.score_tables import EXECUTION, read_evaluations, score_tables
+from tests.made_once import made_once
 from tests.pipelines.judging.evaluations.conftest import Trained
 
 SUITE: list[dict[str, Any]] = [
@@ -75,8 +76,15 @@ def _record(step: dict[str, Any], data: list[str], tokens: int) -> dict[str, Any
 
 @pytest.fixture(scope="module")
 def execution(trained: Trained, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path]:
-    """A store with the records and metrics of a lineage, and the evaluation of the models that were really trained."""
-    store = tmp_path_factory.mktemp("store")
+    """A store with the records and metrics of a lineage, and the evaluation of the models that were really trained;
+    made once for all modules that show it, none of which changes it."""
+    root = made_once(tmp_path_factory, "reported", lambda root: write_execution(root, trained))
+    return json.loads((root / EXECUTION).read_text(encoding="utf-8")), root / "store"
+
+
+def write_execution(root: Path, trained: Trained) -> None:
+    store = root / "store"
+    store.mkdir()
     steps: list[dict[str, Any]] = []
 
     def publish(stage: str, seed: int, kind: str, fingerprint: str, parents: dict[str, str], **more: Any) -> None:
@@ -116,7 +124,7 @@ def execution(trained: Trained, tmp_path_factory: pytest.TempPathFactory) -> tup
             out=store / ("e" * 64),
         )
     )
-    told = {
+    record = {
         "id": "20260101-000000-tiny",
         "recipe": "tiny",
         "dataset": "documentation",
@@ -126,7 +134,7 @@ def execution(trained: Trained, tmp_path_factory: pytest.TempPathFactory) -> tup
         "prefect_flow_run_id": "f00d",
         "steps": steps,
     }
-    return told, store
+    (root / EXECUTION).write_text(json.dumps(record), encoding="utf-8")
 
 
 SUMMARY: dict[str, Any] = {

@@ -15,10 +15,9 @@ import pytest
 from typer.testing import CliRunner
 
 from flows.cli.app import app
-from pipelines.recipe.load import Library
 from tasks.diagnosis import machine, packages, project
 from tasks.diagnosis.check import State
-from tests.steps import RECIPES, ROOT
+from tests.steps import ROOT, SHIPPED, shipped
 
 ALL = ("python", "versions", "lock", "compiler", "disk", "git", "project", "permissions", "ports")
 
@@ -121,10 +120,9 @@ def test_a_shell_completes_commands_recipes_and_datasets(typed: str, completed: 
 
 
 def test_every_recipe_is_described_in_one_line() -> None:
-    library = Library(RECIPES)
     shown = CliRunner().invoke(app, ["recipes"])
     assert shown.exit_code == 0, shown.output
-    for name, line in zip(library.names(), shown.output.splitlines(), strict=True):
-        recipe = library.load(name)
+    for name, line in zip(SHIPPED.names(), shown.output.splitlines(), strict=True):
+        recipe = shipped(name)
         assert recipe.description, f"{name}: say in `description` what it trains or compares"
         assert line.split()[0] == name and recipe.description in line and recipe.paper in line and len(line) <= 200

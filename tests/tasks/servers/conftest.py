@@ -28,6 +28,7 @@ from tasks.servers.services import Services, down, up
 from tests.copied_sources import BEING_WRITTEN
 from tests.pipelines.corpora.small_dataset import write_small_dataset
 from tests.seeded_checkouts import seed
+from tests.tiny_regime import BRIEF
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -130,7 +131,8 @@ def csrf_token(url: str, client: str) -> str:
 
 @pytest.fixture(scope="package")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the sources of this checkout, without its state, whose only dataset is a small one."""
+    """A copy of the sources of this checkout, without its state, whose only dataset is a small one, with a recipe more
+    that takes half of the time of the regime."""
     root = tmp_path_factory.mktemp("checkout") / "project"
 
     def ignore(folder: str, names: list[str]) -> set[str]:
@@ -140,6 +142,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     shutil.copytree(REPOSITORY, root, ignore=ignore)
     write_small_dataset(root)
+    (root / "recipes" / "brief.yaml").write_text(BRIEF)
     seed(root, tmp_path_factory)
     return root
 

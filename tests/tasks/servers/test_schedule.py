@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 PATIENCE = 300
 """Seconds for a flow run to start and end: 20 on two free cores, many times that beside other work."""
 AT_NIGHT = ["--cron", "0 3 * * *"]
+ADDED = "small-brief-smoke"
+"""The name of an added schedule."""
 
 
 def nightly(services: Services) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -132,17 +134,17 @@ def test_nightly_is_switched_on_in_the_browser_runs_and_stays_on(
         until(lambda: nightly(servers)[1]["active"], "the switch did nothing", 30)
         scheduled = until(lambda: runs_of(servers, deployment["id"], "SCHEDULED"), "no run of an active schedule", 90)
         assert all(run["auto_scheduled"] and "T02:00:00" in run["expected_start_time"] for run in scheduled)
-        assert "scheduled  nightly: small-smoke" in cursus(
-            "schedule", "nightly", *AT_NIGHT, "--data", "small", "--smoke"
-        )
-        run = night_comes(client, servers, deployment["id"], "small-smoke")
-        assert "small-smoke" in cursus("schedule", "nightly")
+        # test_browser.py launches the whole regime
+        request = ("--data", "small", "--recipe", "brief", "--smoke")
+        assert f"scheduled  nightly: {ADDED}" in cursus("schedule", "nightly", *AT_NIGHT, *request)
+        run = night_comes(client, servers, deployment["id"], ADDED)
+        assert ADDED in cursus("schedule", "nightly")
         page.goto(f"{servers.prefect_url}/deployments/deployment/{deployment['id']}")
-        page.locator(".deployment-schedule-card", has_text="small-smoke").wait_for()
+        page.locator(".deployment-schedule-card", has_text=ADDED).wait_for()
         page.screenshot(path=screenshots / "nightly-1-on.png")
         finished = ended(servers, run)
         assert finished["state_type"] == "COMPLETED", finished["state"]
-        assert finished["name"] == "regime on small, smoke" and finished["work_queue_name"] == "nightly"
+        assert finished["name"] == "brief on small, smoke" and finished["work_queue_name"] == "nightly"
         page.goto(f"{servers.prefect_url}/runs/flow-run/{run}")
         page.get_by_text("Completed", exact=True).first.wait_for()
         page.screenshot(path=screenshots / "nightly-2-run.png")
@@ -151,7 +153,7 @@ def test_nightly_is_switched_on_in_the_browser_runs_and_stays_on(
         deployments.register(project, api, auth=ACCOUNT, environment=environment, log=tmp_path / "deploy.log")
         after, shipped = nightly(servers)
         assert shipped["active"] is True, "registering again switched the user's schedule off"
-        assert {one["slug"] for one in after["schedules"]} == {"nightly", "small-smoke"}, "and forgot the added one"
+        assert {one["slug"] for one in after["schedules"]} == {"nightly", ADDED}, "and forgot the added one"
         assert len(ask(f"{servers.prefect_url}/api/automations/filter", {})) == 2
     finally:
         client.update_deployment_schedule(deployment["id"], nightly(servers)[1]["id"], active=False)

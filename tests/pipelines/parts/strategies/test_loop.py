@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -52,10 +52,18 @@ class Stages:
     plan: Plan
     tables: dict[str, Path]
     folders: dict[str, Path]
+    wholes: dict[str, tuple[Path, Result]] = field(default_factory=dict)
+    """Stage → where it ran without interruption, and its result."""
 
     def job(self, stage: str, out: Path) -> Job:
         step = next(step for step in self.plan.steps if step.name == stage)
         return job_of(step, self.folders, self.tables, out, Runtime(checkpoint_every=3))
+
+    def whole(self, stage: str, folder: Path) -> tuple[Path, Result]:
+        """The stage without interruption, in `folder` if it has not run before."""
+        if stage not in self.wholes:
+            self.wholes[stage] = folder, run(self.job(stage, folder))
+        return self.wholes[stage]
 
     @property
     def start(self) -> dict[str, Tensor]:
@@ -105,12 +113,12 @@ def places(names: set[str], first: str = "") -> set[str]:
 def test_what_moves_between_a_stage_and_its_start_is_what_the_strategy_says(
     name: str, stages: Stages, tmp_path: Path
 ) -> None:
-    result = run(stages.job(name, tmp_path))
+    folder, result = stages.whole(name, tmp_path)
     assert result.steps == STEPS
-    start, end = stages.start, read_weights(tmp_path)
+    start, end = stages.start, read_weights(folder)
     moved = {key for key, value in end.items() if key not in start or not torch.equal(value, start[key])}
     assert places(moved, "LayerNorm" if name == "adapter" else "") == MOVES[name]
-    opened = open_model(tmp_path, "cpu").network.state_dict()
+    opened = open_model(folder, "cpu").network.state_dict()
     assert all(torch.equal(opened[key], value) for key, value in end.items())
     share = result.metrics.get("trained_share", 1.0)
     assert (share < 1) == (name in ("frozen", "mixed", "last_layer", "adapter"))
@@ -208,7 +216,7 @@ class Interrupted(Exception):
 def test_an_interrupted_stage_ends_in_the_same_weights(
     name: str, stages: Stages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run(stages.job(name, tmp_path / "whole"))
+    folder, _ = stages.whole(name, tmp_path / "whole")
     step = StageModule.training_step
 
     def interrupted(self: StageModule, batch: Any, index: int) -> Tensor:
@@ -222,7 +230,7 @@ def test_an_interrupted_stage_ends_in_the_same_weights(
             run(stages.job(name, tmp_path / "resumed"))
     result: Result = run(stages.job(name, tmp_path / "resumed"))
     assert result.resumed_from_step == 6
-    whole, resumed = read_weights(tmp_path / "whole"), read_weights(tmp_path / "resumed")
+    whole, resumed = read_weights(folder), read_weights(tmp_path / "resumed")
     assert whole.keys() == resumed.keys()
     assert all(torch.equal(value, resumed[key]) for key, value in whole.items())
 
