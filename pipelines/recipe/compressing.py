@@ -36,9 +36,8 @@ class FixedLayers(Protocol):
     """A backbone whose layers cannot always be removed: another part of it names one by its number, or is counted with
     them, or they differ."""
 
-    @property
-    def num_hidden_layers(self) -> int:
-        """Number of layers of a new network."""
+    num_hidden_layers: int
+    """Number of layers of a new network."""
 
     def unfit_for_fewer_layers(self, layers: int) -> str | None:
         """Why none of the `layers` that a network has by now can be removed; None if they can."""
@@ -174,16 +173,17 @@ def _head_of_layers(stage: Stage) -> str | None:
 
 def _fixed_layers(stage: Stage, position: int, resolve: Callable[[str], Stage]) -> str | None:
     """Why the compression at `position` cannot remove layers of the backbone; None if it can, or removes none."""
-    if not isinstance(stage.backbone, FixedLayers):
+    backbone: object = stage.backbone
+    if not isinstance(backbone, FixedLayers):
         return None
     parents = [parent for _, parent in continued_stages(stage, resolve)]
-    shape = NetworkShape(layers=stage.backbone.num_hidden_layers)
+    shape = NetworkShape(layers=backbone.num_hidden_layers)
     for before in (*(one for parent in reversed(parents) for one in parent.compression), *stage.compression[:position]):
         shape = before.shape_after(shape)
     assert shape.layers is not None
     if stage.compression[position].shape_after(shape).layers == shape.layers:
         return None
-    return stage.backbone.unfit_for_fewer_layers(shape.layers)
+    return backbone.unfit_for_fewer_layers(shape.layers)
 
 
 def continued_stages(stage: Stage, resolve: Callable[[str], Stage], recipe: str = "") -> Iterator[tuple[str, Stage]]:

@@ -14,7 +14,7 @@ LONGEST_DOCUMENT = 8 * 2**20
 """Bytes. A novel has half a million, the Bible four million; longer documents are usually files that lost their line
 ends.
 
-Decoded, parsed and written again, one byte of a document takes up to 31 bytes of memory: 8 MiB fit a data step's
+Decoded, parsed and written again, one byte of a document takes up to 25 bytes of memory: 8 MiB fit a data step's
 process.
 """
 
