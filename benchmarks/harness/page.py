@@ -11,6 +11,7 @@ from benchmarks.harness import record
 from benchmarks.harness.benchmark import Benchmark
 from benchmarks.harness.plot import draw
 from benchmarks.harness.record import Figure, Goal, Plot, Record, Verdict
+from pipelines.lineage.hardware import ROUNDING
 
 PAGE = ROOT / "docs" / "performance.md"
 HEAD = """\
@@ -28,9 +29,9 @@ them; each writes a record to `benchmarks/records/`, from which this page is gen
 - A goal is *met* where the whole interval is within it, *missed* where nothing of the interval is, and otherwise
   *undecided*: more rounds, or a quieter machine, would tell.
 - A record notes when the machine was busy with other work: its figures are then less reliable.
-- A figure is that of one kind of processor. Where a benchmark was measured on several days, the goal's figure is that
-  of the day with the median value (of two, the worse one), and the section lists all days; other kinds of processors
-  follow, each with its own.
+- A figure is that of one kind of processor, named with the widest of its extensions for matrix products; each kind has
+  a column. Where a benchmark was measured on several days, the goal's figure is that of the day with the median value
+  (of two, the worse one), and the section lists all days.
 """
 VERDICTS: dict[Verdict, str] = {"met": "met", "missed": "**missed**", "undecided": "undecided"}
 """Verdict → as the page shows it."""
@@ -40,9 +41,13 @@ def render(known: Mapping[str, Benchmark], folder: Path = record.FOLDER) -> str:
     """Render the page."""
     records = {name: record.read(name, folder) for name in known}
     days = {name: record.read_days(name, folder) for name in known}
-    lines = [HEAD, "## Goals", "", "| goal | benchmark | measured | |", "|---|---|---|---|"]
+    kinds = sorted({kind_of(day.machine.processor) for every in days.values() for day in every})
+    heads = " | ".join(kinds or ["measured"])
+    lines = [HEAD, "## Goals", "", f"| goal | benchmark | {heads} |", "|---|---|" + "---|" * max(1, len(kinds))]
     for name, one in known.items():
-        lines += [f"| {_goal(goal)} | `{name}` | {_reached(goal, days[name])} |" for goal in one.goals]
+        for goal in one.goals:
+            cells = " | ".join(_reached(goal, days[name], kind) for kind in kinds or [""])
+            lines.append(f"| {_goal(goal)} | `{name}` | {cells} |")
     silent = [name for name, one in known.items() if not one.goals and records[name] is None]
     if silent:
         lines += ["", f"Without a goal, and not measured: {', '.join(f'`{name}`' for name in silent)}."]
@@ -138,12 +143,12 @@ def headline(goal: Goal, days: Iterable[Record]) -> Record | None:
     return worst_first[(len(valued) - 1) // 2][2]
 
 
-def by_processor(days: Iterable[Record]) -> dict[str, list[Record]]:
-    """Kind of processor → its records by date; that of the last record first."""
-    kinds: dict[str, list[Record]] = {}
-    for one in days:
-        kinds.setdefault(one.machine.processor, []).append(one)
-    return dict(sorted(kinds.items(), key=lambda item: item[1][-1].date, reverse=True))
+def kind_of(processor: str) -> str:
+    """The name of a processor and the widest of its extensions: what tells the kinds apart."""
+    words = [word for word in processor.replace("(R)", "").replace("(TM)", "").split() if word != "Processor"]
+    name = " ".join(word for word in words if word not in ROUNDING)
+    extensions = [word for word in words if word in ROUNDING]
+    return ", ".join([name, *extensions[-1:]])
 
 
 def by_day(one: Benchmark, days: Sequence[Record]) -> list[str]:
@@ -151,7 +156,7 @@ def by_day(one: Benchmark, days: Sequence[Record]) -> list[str]:
     goals = [goal for goal in one.goals if any(day.figure(goal) for day in days)]
     if len(days) < 2 or not goals:
         return []
-    heads = " | ".join(f"{day.day}, {day.machine.processor}, commit {day.commit}" for day in days)
+    heads = " | ".join(f"{day.day}, {kind_of(day.machine.processor)}, commit {day.commit}" for day in days)
     lines = ["", f"| goal | {heads} |", "|---" * (1 + len(days)) + "|"]
     for goal in goals:
         figures = [day.figure(goal) for day in days]
@@ -163,21 +168,17 @@ def by_day(one: Benchmark, days: Sequence[Record]) -> list[str]:
     return lines
 
 
-def _reached(goal: Goal, days: Sequence[Record]) -> str:
-    reached = [
-        (kind, entry, figure, sum(1 for one in own if one.figure(goal)))
-        for kind, own in by_processor(days).items()
-        if (entry := headline(goal, own)) is not None and (figure := entry.figure(goal)) is not None
-    ]
-    if not reached:
-        return " | not measured"
-    values, verdicts = [], []
-    for number, (kind, entry, figure, count) in enumerate(reached):
-        other = f"{kind}: " if number else ""
-        values.append(f"{other}{_measured(figure)}" + (f", of {count} days" if count > 1 else ""))
-        company = ", on a busy machine" if entry.company.busy else ""
-        verdicts.append(f"{other}{VERDICTS[goal.verdict(figure)]}{company}")
-    return f"{'; '.join(values)} | {'; '.join(verdicts)}"
+def _reached(goal: Goal, days: Sequence[Record], kind: str) -> str:
+    """Figure and verdict of a goal on a kind of processor."""
+    own = [day for day in days if kind_of(day.machine.processor) == kind]
+    entry = headline(goal, own)
+    figure = None if entry is None else entry.figure(goal)
+    if entry is None or figure is None:
+        return "not measured"
+    count = sum(1 for one in own if one.figure(goal))
+    several = f", of {count} days" if count > 1 else ""
+    company = ", on a busy machine" if entry.company.busy else ""
+    return f"{_measured(figure)}{several}: {VERDICTS[goal.verdict(figure)]}{company}"
 
 
 def _goal(goal: Goal) -> str:

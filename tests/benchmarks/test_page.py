@@ -11,6 +11,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import psutil
+import pytest
 
 from benchmarks.harness import page, record
 from benchmarks.harness.benchmark import all_benchmarks
@@ -64,14 +65,14 @@ def test_points_that_are_measured_by_hand_join_the_others(tmp_path: Path) -> Non
 
 def test_every_goal_is_met_missed_undecided_by_the_interval_or_not_measured(tmp_path: Path) -> None:
     row = f"| tiny, 128 tokens: against {USUAL}: ≥ 12 x | `masked_lm` |"
-    assert f"{row}  | not measured |" in page.render(all_benchmarks(), tmp_path)
+    assert f"{row} not measured |" in page.render(all_benchmarks(), tmp_path)
     record.write(made(13), tmp_path)
-    assert f"{row} 13 x (12.5 to 13.5) | met |" in page.render(all_benchmarks(), tmp_path)
+    assert f"{row} 13 x (12.5 to 13.5): met |" in page.render(all_benchmarks(), tmp_path)
     record.write(made(12.9, ends=(11.9, 13.5)), tmp_path)
-    assert f"{row} 12.9 x (11.9 to 13.5) | undecided |" in page.render(all_benchmarks(), tmp_path)
+    assert f"{row} 12.9 x (11.9 to 13.5): undecided |" in page.render(all_benchmarks(), tmp_path)
     record.write(made(11.5, others=0.4, ends=(11.1, 11.9)), tmp_path)
     told = page.render(all_benchmarks(), tmp_path)
-    assert f"{row} 11.5 x (11.1 to 11.9) | **missed**, on a busy machine |" in told
+    assert f"{row} 11.5 x (11.1 to 11.9): **missed**, on a busy machine |" in told
     assert "**the machine was busy**: others used 40%" in told
 
 
@@ -84,25 +85,38 @@ def test_the_figure_of_a_goal_is_that_of_the_median_day_on_one_kind_of_processor
 
     for day, value in ((1, 14), (2, 11)):
         record.write(made(value, ends=(value - 1, value + 1), day=day), tmp_path)
-    assert shown() == " 11 x (10 to 12), of 2 days | undecided |", "of two days the worse one"
+    assert shown() == " 11 x (10 to 12), of 2 days: undecided |", "of two days the worse one"
     record.write(made(13, day=3), tmp_path)
-    assert shown() == " 13 x (12.5 to 13.5), of 3 days | met |"
+    assert shown() == " 13 x (12.5 to 13.5), of 3 days: met |"
     record.write(made(15, ends=(14, 16), day=3), tmp_path)
-    assert shown() == " 14 x (13 to 15), of 3 days | met |", "the last of a day replaces those before"
+    assert shown() == " 14 x (13 to 15), of 3 days: met |", "the last of a day replaces those before"
     record.write(made(5, ends=(4, 6), day=4, processor="four cores"), tmp_path)
-    assert shown() == (" 5 x (4 to 6); two cores: 14 x (13 to 15), of 3 days | **missed**; two cores: met |"), (
-        "other kinds of processors follow, each with its own median"
+    assert shown() == " 5 x (4 to 6): **missed** | 14 x (13 to 15), of 3 days: met |", (
+        "each kind of processor has its own median"
     )
+    assert "| goal | benchmark | four cores | two cores |" in page.render(all_benchmarks(), tmp_path)
     table = [line for line in page.render(all_benchmarks(), tmp_path).splitlines() if line.startswith("| tiny, 128")]
     assert any(
         line.endswith("| 14 x (13 to 15) | 11 x (10 to 12) | 15 x (14 to 16) | 5 x (4 to 6) |") for line in table
     )
     record.write(made(20, ends=(19, 21), day=5, what="measured in another way"), tmp_path)
-    assert shown() == " 20 x (19 to 21); four cores: 5 x (4 to 6) | met; four cores: **missed** |", (
+    assert shown() == " 5 x (4 to 6): **missed** | 20 x (19 to 21): met |", (
         "days on which something else was measured count only for a kind of processor that has no other"
     )
     assert "On 2026-01-04 this was measured: " in page.render(all_benchmarks(), tmp_path)
     assert "On 2026-01-03" not in page.render(all_benchmarks(), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("processor", "kind"),
+    [
+        ("Intel(R) Xeon(R) Processor fma avx2 avx512f avx512_bf16 amx_bf16", "Intel Xeon, amx_bf16"),
+        ("AMD EPYC fma avx2 avx512f avx512_bf16", "AMD EPYC, avx512_bf16"),
+        ("arm64", "arm64"),
+    ],
+)
+def test_a_kind_of_processor_has_a_short_name(processor: str, kind: str) -> None:
+    assert page.kind_of(processor) == kind
 
 
 def test_the_record_that_another_replaces_stays_among_the_days(tmp_path: Path) -> None:
