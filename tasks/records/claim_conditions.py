@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
+import tasks
 from pipelines.lineage import hardware
 from pipelines.lineage.store import Artifact
 from tasks.records.fairness import fairness_text
 from tasks.records.standings import Standing
 from tasks.records.tuning import tuning_texts
+from tasks.stages.conditions import commit_of
 
 CONDITIONS = """\
 ## How each was measured
@@ -40,19 +44,40 @@ def condition_rows(
 def measured_text(record: Mapping[str, Any]) -> str:
     """When, at which commit and on which machine a record was measured."""
     day = f"{datetime.fromisoformat(record['started']):%Y-%m-%d}, " if "started" in record else ""
-    commit = record["commit"] or ""
-    # old records have no mark of a clean tree
-    clean = ", sources differed" if commit.endswith("+") else ", clean tree" if record.get("clean") else ""
+    sources = _sources_text(record)
     machine = record.get("machine")
     if machine is None:
-        return f"{day}commit {_short(commit)}{clean}; {record['cost']['processor']}, {record['cost']['cores']} cores"
+        return f"{day}{sources}; {record['cost']['processor']}, {record['cost']['cores']} cores"
     extensions = f" ({', '.join(machine['extensions'])})" if machine["extensions"] else ""
     others = len(record["commits"]) - 1
     further = f", models of {others} more commit{'s' if others > 1 else ''}" if others else ""
     return (
-        f"{day}commit {_short(commit)}{clean}{further}; {machine['processor']}{extensions}, {machine['cores']} cores, "
+        f"{day}{sources}{further}; {machine['processor']}{extensions}, {machine['cores']} cores, "
         f"{', '.join(map(str, machine['threads']))} threads"
     )
+
+
+def _sources_text(record: Mapping[str, Any]) -> str:
+    """The commit of a record; of a project of its own that of the code, and whether the project is in git."""
+    commit = record["commit"] or ""
+    # old records have no mark of a clean tree
+    clean = ", sources differed" if commit.endswith("+") else ", clean tree" if record.get("clean") else ""
+    code = record.get("code")
+    if code is None:
+        return f"commit {_short(commit)}{clean}"
+    differed = ", sources differed" if (code["commit"] or "").endswith("+") else ""
+    of = f", commit {_short(code['commit'])}{differed}" if code["commit"] else ""
+    project = f"at commit {_short(commit)}{clean}" if commit else "outside git"
+    return f"cursus {code['version']}{of}, in a project {project}"
+
+
+def code_record(root: Path) -> dict[str, Any]:
+    """Version and commit of the code, for a project that is not its checkout; nothing for the checkout itself, whose
+    commit is that of the models."""
+    checkout = Path(tasks.__file__).parents[1]
+    if root.resolve() == checkout.resolve():
+        return {}
+    return {"code": {"version": version("cursus"), "commit": commit_of(checkout)}}
 
 
 def machine_record(artifacts: Sequence[Artifact]) -> dict[str, Any]:

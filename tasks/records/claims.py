@@ -33,7 +33,7 @@ from pipelines.recipe.claims import Measurement
 from pipelines.task_families.labelled_tables import MAIN, labelled_table
 from tasks.datasets.prepared import Prepared
 from tasks.environment import project_root, state_folder
-from tasks.records.claim_conditions import items_record, machine_record, sources_record
+from tasks.records.claim_conditions import code_record, items_record, machine_record, sources_record
 from tasks.records.claims_page import render_claims
 from tasks.records.claims_plots import drawings
 from tasks.records.explanations import read_explanations
@@ -96,6 +96,7 @@ def claim_record(root: Path, measured: MeasuredClaim, variants: Sequence[str] = 
         "started": newest.provenance.environment.started,
         "commit": newest.provenance.environment.commit,
         **sources_record(list(artifacts.values())),
+        **code_record(root),
         "machine": machine_record([one for side in measured.sides for one in measured.trained(side)]),
         "items": items_record(comparisons),
         **measured_definitions(root, measured),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ from rich.console import Console
 
 from flows.cli.claim import show_record
 from pipelines.lineage.store import Store
+from tasks.records.claim_conditions import code_record, measured_text
 from tasks.records.claims import PAGE, RECORDS, record_claim
 from tasks.records.claims_page import summary
-from tests.steps import shipped
+from tasks.stages.conditions import commit_of
+from tests.steps import ROOT, shipped
 from tests.tasks.records.test_claims import RIGHT, answers, measured
 
 
@@ -115,3 +118,18 @@ def test_less_perplexity_is_shown_as_better(tmp_path: Path) -> None:
     assert shown.index("trigram") < shown.index("unigram"), "the best of the claim first"
     assert cells(page, "steep_to_three", "form") == "times"
     assert cells(page, "steep_to_three", "effect [95 %]").startswith(f"{record['contrasts'][0]['effect']:.3g} times [")
+
+
+def test_a_record_of_a_project_of_its_own_says_of_which_code(tmp_path: Path) -> None:
+    assert code_record(ROOT) == {}, "the models' commit is that of the code"
+    assert code_record(tmp_path) == {"code": {"version": version("cursus"), "commit": commit_of(ROOT)}}
+    record = {"started": "2026-01-02T00:00:00", "commit": None, "cost": {"processor": "one", "cores": 2}}
+    assert measured_text(record) == "2026-01-02, commit none; one, 2 cores"
+    record["code"] = {"version": "0.1.0", "commit": "0123456789+"}
+    assert measured_text(record) == (
+        "2026-01-02, cursus 0.1.0, commit 01234567, sources differed, in a project outside git; one, 2 cores"
+    )
+    record |= {"commit": "ab" * 20, "clean": True, "code": {"version": "0.1.0", "commit": None}}
+    assert measured_text(record) == (
+        "2026-01-02, cursus 0.1.0, in a project at commit abababab, clean tree; one, 2 cores"
+    )
