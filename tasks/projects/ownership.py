@@ -1,4 +1,4 @@
-"""Whose project it is: one that another user has put where everyone may write is not taken unasked.
+"""The owner of a project: one that another user has put where everyone may write is not taken unasked.
 
 Commands work on the project around the current folder. In /tmp, every user could make one for all folders below, whose
 parts would run with the rights of the user of the command. Elsewhere, whoever may write into the folder of a project is

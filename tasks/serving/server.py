@@ -104,7 +104,7 @@ def _listening(options: ServerOptions) -> socket.socket:
         try:
             listener.bind((options.host, port))
             listener.listen(128)
-        except (OSError, UnicodeError) as error:  # the latter for a name that no host can have
+        except (OSError, TypeError, UnicodeError) as error:  # the latter two for a name that no host can have
             listener.close()
             reason = getattr(error, "strerror", None) or str(error)
             continue

@@ -32,7 +32,9 @@ def project(recorded_checkout: Path, tmp_path_factory: pytest.TempPathFactory) -
     (packages / "example-1.0.dist-info").mkdir()
     (packages / "example-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: example\nVersion: 1.0\n")
     environment = users_shell(recorded_checkout) | {"PYTHONPATH": str(packages)}
-    return recorded_anew(Project(recorded_checkout, environment, packages))
+    project = Project(recorded_checkout, environment, packages)
+    assert project.run().status == 0, "the run that computed it reported to a server that was given"
+    return recorded_anew(project)
 
 
 def recorded_anew(project: Project) -> Project:

@@ -68,7 +68,11 @@ def test_an_answer_that_is_no_json_is_shown() -> None:
         server.predict([{"text": "a"}])
 
 
-@pytest.mark.parametrize(("host", "sentence"), [("", "is empty"), (" ", "is empty"), ("ä" * 70, "cannot listen on")])
+@pytest.mark.parametrize(
+    ("host", "sentence"),
+    [("", "is empty"), (" ", "is empty"), ("ä" * 70, "cannot listen on")],
+    ids=["empty", "blank", "too long"],
+)
 def test_a_host_that_is_none_is_one_sentence(host: str, sentence: str) -> None:
     with pytest.raises(CursusError, match=sentence):
         _listening(ServerOptions(host=host, port=0))
