@@ -19,6 +19,7 @@ from tasks.records.claims import record_claim
 from tasks.records.measured_claim import MeasuredClaim, MeasuredPart
 from tasks.records.systems import write_page
 from tasks.records.tuning import Tuning
+from tasks.stages.code import code_of
 
 
 class ClaimConfig(BaseModel):
@@ -80,6 +81,6 @@ def _measure(config: ClaimConfig, root: Path) -> ClaimResult:
     if config.smoke:
         return ClaimResult(record=None)
     finished = MeasuredClaim(requested.recipe, requested.label, requested.claim, measured, store)
-    record = record_claim(root, finished, config.variants)
+    record = record_claim(root, finished, config.variants, code_of(root))
     write_page(root)
     return ClaimResult(record=record)

@@ -29,6 +29,7 @@ from tasks.records.measurements import read_records
 from tasks.records.systems import write_page
 from tasks.records.tuning import Tuning
 from tasks.servers.environment import prepare_environment
+from tasks.stages.code import code_of
 
 
 def measure(
@@ -89,7 +90,7 @@ def measure(
     if record is None:
         measured = {part: _measured(root, part, preview, tunings.get(part)) for part, preview in previews.items()}
         finished = MeasuredClaim(requested.recipe, requested.label, requested.claim, measured, store)
-        record = record_claim(root, finished, variants)
+        record = record_claim(root, finished, variants, code_of(root))
         write_page(root)
     show_record(console, record)
     console.print(message("recorded  {path}", path=root / PAGE), soft_wrap=True)

@@ -100,8 +100,9 @@ def lattice(
         return
     from tasks.records.lattices import PAGE, record_lattice
     from tasks.records.systems import write_page
+    from tasks.stages.code import code_of
 
-    _show_stages(record_lattice(root, request.variants, preview.plan, store, preview.prepared))
+    _show_stages(record_lattice(root, request.variants, preview.plan, store, preview.prepared, code_of(root)))
     console.print(message("recorded {path}", path=root / PAGE), soft_wrap=True)
     write_page(root)
 

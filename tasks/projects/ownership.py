@@ -1,8 +1,8 @@
 """The owner of a project: one that another user has put where everyone may write is not taken unasked.
 
 Commands work on the project around the current folder. In /tmp, every user could make one for all folders below, whose
-parts would run with the rights of the user of the command. Elsewhere, whoever may write into the folder of a project is
-trusted with it: projects of a team, and folders that are mounted into a container, belong to several users.
+parts would run with the rights of the user of the command. Elsewhere, every user who may write into the folder of
+a project is trusted with it: projects of a team, and folders that are mounted into a container, belong to several.
 """
 
 from __future__ import annotations

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
-import tasks
 from pipelines.lineage import hardware
 from pipelines.lineage.store import Artifact
 from tasks.records.fairness import fairness_text
 from tasks.records.standings import Standing
 from tasks.records.tuning import tuning_texts
-from tasks.stages.conditions import commit_of
 
 CONDITIONS = """\
 ## How each was measured
@@ -69,15 +65,6 @@ def _sources_text(record: Mapping[str, Any]) -> str:
     of = f", commit {_short(code['commit'])}{differed}" if code["commit"] else ""
     project = f"at commit {_short(commit)}{clean}" if commit else "outside git"
     return f"cursus {code['version']}{of}, in a project {project}"
-
-
-def code_record(root: Path) -> dict[str, Any]:
-    """Version and commit of the code, for a project that is not its checkout; nothing for the checkout itself, whose
-    commit is that of the models."""
-    checkout = Path(tasks.__file__).parents[1]
-    if root.resolve() == checkout.resolve():
-        return {}
-    return {"code": {"version": version("cursus"), "commit": commit_of(checkout)}}
 
 
 def machine_record(artifacts: Sequence[Artifact]) -> dict[str, Any]:

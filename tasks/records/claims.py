@@ -33,7 +33,7 @@ from pipelines.recipe.claims import Measurement
 from pipelines.task_families.labelled_tables import MAIN, labelled_table
 from tasks.datasets.prepared import Prepared
 from tasks.environment import project_root, state_folder
-from tasks.records.claim_conditions import code_record, items_record, machine_record, sources_record
+from tasks.records.claim_conditions import items_record, machine_record, sources_record
 from tasks.records.claims_page import render_claims
 from tasks.records.claims_plots import drawings
 from tasks.records.explanations import read_explanations
@@ -48,9 +48,12 @@ PAGE = Path("docs/claims.md")
 TOO_NEAR: Verdict = "too near chance"
 
 
-def record_claim(root: Path, measured: MeasuredClaim, variants: Sequence[str] = ()) -> dict[str, Any]:
-    """Write the record of a finished measurement, regenerate the page, and return the record."""
-    record = claim_record(root, measured, variants)
+def record_claim(
+    root: Path, measured: MeasuredClaim, variants: Sequence[str] = (), code: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Write the record of a finished measurement, regenerate the page, and return the record. `code`: version and
+    commit of cursus where the project is not its checkout."""
+    record = claim_record(root, measured, variants) | ({"code": dict(code)} if code else {})
     data = "+".join(dict.fromkeys(name for part in measured.parts for name in (part.trained, part.judged)))
     path = root / RECORDS / f"{'.'.join((measured.recipe.name, measured.name, data, *variants))}.json"
     # two measurements may end at the same time: the page of the later one has both
@@ -96,7 +99,6 @@ def claim_record(root: Path, measured: MeasuredClaim, variants: Sequence[str] = 
         "started": newest.provenance.environment.started,
         "commit": newest.provenance.environment.commit,
         **sources_record(list(artifacts.values())),
-        **code_record(root),
         "machine": machine_record([one for side in measured.sides for one in measured.trained(side)]),
         "items": items_record(comparisons),
         **measured_definitions(root, measured),

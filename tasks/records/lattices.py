@@ -29,7 +29,7 @@ from pipelines.reports.sections.lattice import settled_by
 from tasks.datasets.libraries import recipes_for
 from tasks.datasets.prepared import Prepared
 from tasks.environment import project_root
-from tasks.records.claim_conditions import OF_STANDING, code_record, machine_record, measured_text, sources_record
+from tasks.records.claim_conditions import OF_STANDING, machine_record, measured_text, sources_record
 from tasks.records.measurements import cost_record, dataset_record, effect_text, read_records, write_record
 from tasks.records.reports import provenance_records
 from tasks.records.standings import Standing, lattice_standing
@@ -48,8 +48,16 @@ CONDITIONS = """\
 |---|---|---|"""
 
 
-def record_lattice(root: Path, variants: Sequence[str], plan: Plan, store: Store, prepared: Prepared) -> dict[str, Any]:
-    """Write the record of a finished measurement, regenerate the page, and return the record.
+def record_lattice(
+    root: Path,
+    variants: Sequence[str],
+    plan: Plan,
+    store: Store,
+    prepared: Prepared,
+    code: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Write the record of a finished measurement, regenerate the page, and return the record. `code`: version and
+    commit of cursus where the project is not its checkout.
 
     Raises DataError when the evaluation is not in the store.
     """
@@ -77,7 +85,7 @@ def record_lattice(root: Path, variants: Sequence[str], plan: Plan, store: Store
         "started": evaluation.provenance.environment.started,
         "commit": evaluation.provenance.environment.commit,
         **sources_record(artifacts),
-        **code_record(root),
+        **({"code": dict(code)} if code else {}),
         "machine": machine_record([one for one in artifacts if one is not evaluation]),
         "families": families,
         "definitions": definitions(plan.recipe, recipes_for(root, prepared.name), families),

@@ -13,9 +13,10 @@ from rich.console import Console
 
 from flows.cli.claim import show_record
 from pipelines.lineage.store import Store
-from tasks.records.claim_conditions import code_record, measured_text
+from tasks.records.claim_conditions import measured_text
 from tasks.records.claims import PAGE, RECORDS, record_claim
 from tasks.records.claims_page import summary
+from tasks.stages.code import code_of
 from tasks.stages.conditions import commit_of
 from tests.steps import ROOT, shipped
 from tests.tasks.records.test_claims import RIGHT, answers, measured
@@ -121,8 +122,8 @@ def test_less_perplexity_is_shown_as_better(tmp_path: Path) -> None:
 
 
 def test_a_record_of_a_project_of_its_own_says_of_which_code(tmp_path: Path) -> None:
-    assert code_record(ROOT) == {}, "the models' commit is that of the code"
-    assert code_record(tmp_path) == {"code": {"version": version("cursus"), "commit": commit_of(ROOT)}}
+    assert code_of(ROOT) is None, "the models' commit is that of the code"
+    assert code_of(tmp_path) == {"version": version("cursus"), "commit": commit_of(ROOT)}
     record = {"started": "2026-01-02T00:00:00", "commit": None, "cost": {"processor": "one", "cores": 2}}
     assert measured_text(record) == "2026-01-02, commit none; one, 2 cores"
     record["code"] = {"version": "0.1.0", "commit": "0123456789+"}
