@@ -81,9 +81,9 @@ def _first_character(text: bytes) -> str:
 
 def _bytes_by_character() -> dict[str, int]:
     """The byte that each character of a byte-level vocabulary stands for (Radford et al. 2019)."""
-    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = [byte for byte in range(256) if byte not in printable]
-    return {chr(byte): byte for byte in printable} | {chr(256 + at): byte for at, byte in enumerate(others)}
+    from transformers.convert_slow_tokenizer import bytes_to_unicode
+
+    return {character: byte for byte, character in bytes_to_unicode().items()}
 
 
 def _marks_spaces(tokenizer: PreTrainedTokenizerFast) -> bool:

@@ -15,14 +15,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
-
 from pipelines.errors import RecipeError
 from pipelines.judging.certainty.significance import smallest_effect
 from pipelines.judging.certainty.variance_components import CONFIDENCE, ContrastVariance
 from pipelines.judging.claims import Verdict
 from tasks.records.claim_power import size_of_effect
+from tasks.records.notes import read_notes
 
 FILE = "explanations.yaml"
 """Its name, in the folder of the records."""
@@ -50,15 +48,8 @@ def read_explanations(folder: Path) -> dict[str, str]:
     Raises RecipeError, which names file and key, for a file that does not have the form above.
     """
     path = folder / FILE
-    if not path.is_file():
-        return {}
-    try:
-        written = YAML(typ="safe").load(path.read_text(encoding="utf-8"))
-    except (YAMLError, UnicodeDecodeError) as error:
-        raise RecipeError(f"{path}: is not YAML: {error}") from None
-    if not isinstance(written, dict):
-        raise RecipeError(f"{path}: must map names of records to explanations")
-    return {str(name): _explanation(path, str(name), one) for name, one in written.items()}
+    notes = read_notes(path, "names of records to explanations")
+    return {name: _explanation(path, name, one) for name, one in notes.items()}
 
 
 def explanation_rows(

@@ -14,10 +14,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
-
 from pipelines.errors import RecipeError
+from tasks.records.notes import read_notes
 
 FILE = Path("docs/published.yaml")
 Kind: TypeAlias = Literal["transcript", "abstract", "repository", "copy"]
@@ -34,14 +32,7 @@ def read_published(root: Path) -> dict[str, dict[str, Any]]:
     Raises RecipeError, which names file and claim, for a file that does not have the form above.
     """
     path = root / FILE
-    if not path.is_file():
-        return {}
-    try:
-        written = YAML(typ="safe").load(path.read_text(encoding="utf-8"))
-    except (YAMLError, UnicodeDecodeError) as error:
-        raise RecipeError(f"{path}: is not YAML: {error}") from None
-    if not isinstance(written, dict):
-        raise RecipeError(f"{path}: must map claims to what their published figures were compared with")
+    written = read_notes(path, "claims to what their published figures were compared with")
     for name, one in written.items():
         if problem := _problem(one):
             raise RecipeError(f"{path}: {name}: {problem}")
